@@ -1,8 +1,9 @@
 """Training steps and single layers on a card: PyTorch with its own convolutions, and with Convoy's
-in their place, in turns in one process. float32, TF32 off, cuDNN's or MIOpen's benchmark mode on.
+in their place, in turns in one process; with --route graph, with whole networks captured. float32,
+TF32 off, cuDNN's or MIOpen's benchmark mode on.
 
     PYTHONPATH=bindings/python python3 bench/compare_cuda_step.py [--graph NET:BATCH,...]
-        [--eager NET:BATCH,...] [--layers TABLE,...] [--route convoy] [--seconds 300]
+        [--eager NET:BATCH,...] [--layers TABLE,...] [--route convoy|graph] [--seconds 300]
 
 Each step is recorded once as a CUDA graph for each of the two, and the graphs are replayed in
 turns; eager steps are timed in turns too. A layer is one of three calls of a table's line
@@ -35,8 +36,9 @@ WARM_UP = 4
 
 
 def use(session):
-    """Convoy's convolutions from now on, or with None PyTorch's."""
+    """Convoy from now on, or with None PyTorch alone."""
     _kernels.use(session)
+    _switch._current = session
 
 
 def milliseconds(call):
@@ -97,7 +99,7 @@ def compare_graphs(name, session):
     first = time.perf_counter() - begin
     before = convoy.torch.counts()
     ours = recorded(step)
-    more = through_convoy(before)
+    more = through_convoy(before) if session.settings.route != "graph" else ""
     times = in_turns([theirs.replay, ours.replay], 15)
     report(f"graph {name}", *times, f"first step {first:.1f} s, {more}")
     del theirs, ours, step

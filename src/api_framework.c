@@ -4,6 +4,7 @@
 
 #include "api_check.h"
 #include "core/exec/foreign.h"
+#include "core/graph/capture.h"
 #include "core/operation.h"
 #include "problem/conv/conv.h"
 
@@ -20,6 +21,30 @@ convoy_status convoy_tensor_wrap(convoy_context *context, convoy_dtype dtype, in
   if (status) return status;
   status = cvy_tensor_wrap(context, dtype, dims, shape, address_of(memory), bytes, out);
   return cvy_leave(context, status);
+}
+
+convoy_status convoy_tensors_rewrap(int32_t count, convoy_tensor *const tensors[],
+                                    void *const memory[]) {
+  const cvy_pointer given[] = {{"tensors", tensors}, {"memory", memory}};
+  if (count < 1)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "count is %d, at least one tensor is needed", (int)count);
+  convoy_status status = cvy_check_pointers(given, CVY_COUNT(given));
+  for (int32_t i = 0; i < count && !status; i++)
+    status = cvy_check_pointers(&(cvy_pointer){"a tensor in tensors", tensors[i]}, 1);
+  if (status) return status;
+  convoy_context *context = tensors[0]->context;
+  uint64_t *addresses = malloc((size_t)count * sizeof *addresses);
+  if (!addresses)
+    return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to move %d tensors", (int)count);
+  for (int32_t i = 0; i < count; i++) addresses[i] = address_of(memory[i]);
+  status = cvy_enter(context);
+  if (!status) {
+    status = cvy_capture_refuses(context, "convoy_tensors_rewrap");
+    if (!status) status = cvy_tensors_rewrap(context, count, tensors, addresses);
+    status = cvy_leave(context, status);
+  }
+  free(addresses);
+  return status;
 }
 
 convoy_status convoy_set_stream(convoy_context *context, void *stream) {

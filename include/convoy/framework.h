@@ -28,12 +28,27 @@ extern "C" {
  * the handle is freed and the stream has got there. A result in a tensor of Convoy's that was
  * computed from wrapped memory is read back at once. What the device does not do the CPU computes.
  * convoy_tensor_write and convoy_tensor_read work in place, the latter waits for the stream;
- * convoy_commit, and operations while a capture of Convoy's is open, are ERR_UNSUPPORTED.
+ * convoy_commit, and outside of a capture convoy_tensor_copy, are ERR_UNSUPPORTED.
+ *
+ * A graph may read and write wrapped memory: each run reads what is there when the stream gets to
+ * it, and writes results in place. The first run goes operation by operation, is proved and waited
+ * for; later ones are put into the stream and not sampled. Their results have no history: where the
+ * device fails that is the call's error, and what a run has left in tensors of Convoy's own is lost
+ * with it. Memory that a run writes may not overlap what the graph reads or writes under another
+ * tensor (ERR_ARGUMENT). A run is recorded where the stream is, once the graph has been proved and
+ * the context has an allocator; else it is ERR_UNSUPPORTED, and nothing was put into the stream.
+ *
  * Returns OK; ERR_UNSUPPORTED for another device; ERR_ARGUMENT; ERR_SHAPE if `bytes` is not what
  * the extents need; ERR_DEVICE. */
 CONVOY_API convoy_status convoy_tensor_wrap(convoy_context *context, convoy_dtype dtype,
                                             int32_t dims, const int64_t *shape, void *memory,
                                             int64_t bytes, convoy_tensor **out);
+
+/* Tensors of wrapped memory of one context are over memory[i] from now on, of the same size as that
+ * before; all of them or none. So a graph that was captured once runs on other arrays. Returns OK;
+ * ERR_ARGUMENT, also for a tensor that is not wrapped and while a capture is open; ERR_DEVICE. */
+CONVOY_API convoy_status convoy_tensors_rewrap(int32_t count, convoy_tensor *const tensors[],
+                                               void *const memory[]);
 
 /* From now on the context's commands go into this stream, a CUstream or hipStream_t; NULL is the
  * driver's default stream. It is the context's and not a tensor's. Where the context has memory of

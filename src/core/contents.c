@@ -61,7 +61,8 @@ static convoy_status check_copy(const convoy_tensor *from, const convoy_tensor *
   if (from->dtype != to->dtype)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "the tensors are of different types, %d and %d",
                     (int)from->dtype, (int)to->dtype);
-  if (from->store->foreign || to->store->foreign)
+  bool foreign = from->store->foreign || to->store->foreign;
+  if (foreign && !to->context->capture)
     return cvy_fail(CONVOY_ERR_UNSUPPORTED,
                     "wrapped memory belongs to somebody else, who may change it: it is not shared");
   return check_count(to, from->count);

@@ -79,6 +79,7 @@ struct convoy_context {
   uint64_t last_plan;    /* number of the newest plan that the device was given */
   uint64_t stream;       /* of somebody else, where its commands go, ... */
   bool has_stream;       /* ...if there is one */
+  uint64_t foreign_moves; /* how often tensors have got other memory of somebody else's */
   int64_t step;          /* of the training, from convoy_mark_step */
   volatile int interrupt;
   uint64_t seed, draws; /* of random numbers, and operations that have had some since it was set */

@@ -215,18 +215,9 @@ static convoy_status perform(convoy_context *context, const cvy_problem *problem
   return status;
 }
 
-static bool any_foreign(const cvy_problem *problem, const convoy_tensor *const in[],
-                        convoy_tensor *const out[]) {
-  stores all;
-  find_stores(problem, in, out, &all);
-  return is_foreign(problem, &all);
-}
-
 convoy_status cvy_operate_tensors(convoy_context *context, const cvy_problem *problem,
                                   const convoy_tensor *const in[], convoy_tensor *const out[],
                                   convoy_run *run) {
-  if (context->capture && any_foreign(problem, in, out))
-    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "wrapped memory cannot be captured");
   if (context->capture) return cvy_capture_note(context, problem, in, out, run);
   convoy_status status = perform(context, problem, in, out, run != NULL);
   if (!status && run) cvy_fill_run(context, run);

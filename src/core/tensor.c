@@ -74,6 +74,44 @@ convoy_status cvy_tensor_wrap(convoy_context *context, convoy_dtype dtype, int32
   return CONVOY_OK;
 }
 
+static convoy_status check_wrapped(const convoy_context *context, int32_t i,
+                                   const convoy_tensor *tensor) {
+  if (tensor->context != context)
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "tensor %d belongs to another context", (int)i);
+  if (tensor->store->foreign) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_ARGUMENT, "tensor %d is no wrapped memory", (int)i);
+}
+
+/* Stores over other memory for those that get some; NULL for the others. */
+static convoy_status adopt_all(convoy_context *context, int32_t count,
+                               convoy_tensor *const tensors[], const uint64_t *addresses,
+                               cvy_store **stores) {
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < count && !status; i++) {
+    status = check_wrapped(context, i, tensors[i]);
+    if (status) break;
+    const cvy_store *old = tensors[i]->store;
+    if (old->address != addresses[i] || (!old->array && old->bytes > 0))
+      status = cvy_foreign_new(context, addresses[i], old->bytes, &stores[i]);
+  }
+  return status;
+}
+
+convoy_status cvy_tensors_rewrap(convoy_context *context, int32_t count,
+                                 convoy_tensor *const tensors[], const uint64_t *addresses) {
+  cvy_store **stores = calloc((size_t)count + 1, sizeof *stores);
+  if (!stores) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to move %d tensors", (int)count);
+  convoy_status status = adopt_all(context, count, tensors, addresses, stores);
+  for (int32_t i = 0; i < count; i++) {
+    if (status)
+      cvy_store_drop(stores[i]);
+    else if (stores[i])
+      cvy_tensor_swap(tensors[i], stores[i]);
+  }
+  free(stores);
+  return status;
+}
+
 void cvy_tensor_drop(convoy_tensor *tensor) {
   if (!tensor || --tensor->references > 0) return;
   convoy_context *context = tensor->context;

@@ -35,7 +35,7 @@ from ._program import Program
 from ._records import Device, Health, Peak, Plan, Run, values_of
 from ._release import release
 from ._single import Single
-from ._tensor import Tensor, over_memory
+from ._tensor import Tensor, move, over_memory
 from ._values import c_text, finite, flag, integer, unsigned
 
 if TYPE_CHECKING:
@@ -779,12 +779,21 @@ class Context(Single):
         uint8, of 1 to 5 extents, beginning at a multiple of 64 bytes. The context is one of cuda:N
         or hip:N that was opened with isolation "caller" or "none". Operations write into the array
         and are put into the context's stream (set_stream), where its library goes on with it; the
-        tensor holds the array until it is dropped. Nothing is kept from which values could be
-        computed anew: a device that fails is the call's error.
+        tensor holds the array until it is dropped. Graphs that were captured with such tensors read
+        and write their arrays in each run. Nothing is kept from which values could be computed
+        anew: a device that fails is the call's error.
         """
         if self._stream is None:
             raise argument_error("set_stream comes first: the stream in which the array is used")
         return over_memory(self, array, self._stream)
+
+    @keywords()
+    def rewrap(self, tensor: Tensor, array: Any) -> None:
+        """From now on a tensor that wrap() made is over another array of its extents and type, and
+        so are the graphs that read or write it."""
+        if self._stream is None:
+            raise argument_error("set_stream comes first: the stream in which the array is used")
+        move(self, tensor, array, self._stream)
 
     @keywords()
     def set_stream(self, stream: int) -> None:

@@ -537,6 +537,7 @@ FUNCTIONS = {
         _status,
         [_context, _enum, c_int32, _shape, c_void_p, c_int64, POINTER(_tensor)],
     ),
+    "convoy_tensors_rewrap": (_status, [c_int32, _tensors, POINTER(c_void_p)]),
     "convoy_set_stream": (_status, [_context, c_void_p]),
     "convoy_set_allocator": (
         _status,

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import copy
 import ctypes
-from typing import TYPE_CHECKING, Any, Dict, Optional, Tuple
+from typing import TYPE_CHECKING, Any, Callable, Dict, Optional, Tuple
 
 import numpy as np
 
 from ._arrays import FLOAT32, as_input, as_output, dtype_of, number_of, pointer
 from ._conv import Shape, extents
-from ._dlpack import borrow, device_of, give_back
-from ._errors import argument_error, check
+from ._dlpack import Borrowed, borrow, device_of, give_back
+from ._errors import ShapeError, argument_error, check
 from ._keywords import keywords
+from ._lib import Status
 from ._load import library
 from ._single import Owned
 from ._values import shape_of, shown
@@ -29,6 +30,8 @@ class Tensor:
     their calls; read() waits. A tensor may be input and output of one call. It keeps its context
     from being collected; after Context.close() it can only be dropped.
     """
+
+    _lease: Optional[_Lease] = None  # of one over another library's array
 
     @keywords()
     def __init__(self, context: Context, shape: Shape, dtype: Any = np.float32) -> None:
@@ -140,31 +143,83 @@ class Tensor:
         return f"convoy.Tensor(shape={self._shape}{dtype})"
 
 
-def over_memory(context: Context, array: Any, stream: int) -> Tensor:
-    """A tensor whose values are another library's array, which it holds: see Context.wrap."""
+def _borrowed(context: Context, array: Any, stream: int) -> Borrowed:
     here, there = context.device.id, device_of(array)
     if ":" in here and here != there:
         raise argument_error(f"the array is on {there}, the context computes on {here}")
-    lent = borrow(array, stream)
-    made = ctypes.c_void_p()
+    return borrow(array, stream)
 
-    def free(pointer: Any) -> None:
+
+class _Lease:
+    """The array under a wrapped tensor, given back when it gets another one, and at its end."""
+
+    def __init__(self, lent: Borrowed) -> None:
+        self._lent: Optional[Borrowed] = lent
+
+    def replace(self, lent: Optional[Borrowed]) -> None:
+        before, self._lent = self._lent, lent
+        if before is not None:
+            give_back(before.managed)
+
+    def free(self, pointer: Any) -> None:
         library.convoy_tensor_free(pointer)
-        give_back(lent.managed)
+        self.replace(None)
 
-    size = lent.dtype.itemsize
-    for extent in lent.shape:
-        size *= extent
-    with context._handle as handle:
-        what = number_of(lent.dtype), len(lent.shape), extents(lent.shape)
-        status = library.convoy_tensor_wrap(handle, *what, lent.address, size, ctypes.byref(made))
-    if status:
-        give_back(lent.managed)
-        check(status)
+
+def over_memory(context: Context, array: Any, stream: int) -> Tensor:
+    """A tensor whose values are another library's array, which it holds: see Context.wrap."""
+    lent = _borrowed(context, array, stream)
+    lease = _Lease(lent)
+    try:
+        tensor = over_address(context, lent.shape, lent.dtype, lent.address, lease.free)
+    except BaseException:
+        lease.replace(None)
+        raise
+    tensor._lease = lease
+    return tensor
+
+
+def over_address(
+    context: Context,
+    shape: Shape,
+    dtype: Any,
+    address: int,
+    free: Callable[[Any], None] = library.convoy_tensor_free,
+) -> Tensor:
+    """A tensor over memory that somebody else keeps until it has gone, or was moved."""
     tensor = Tensor.__new__(Tensor)
-    tensor._context, tensor._shape, tensor._dtype = context, lent.shape, lent.dtype
+    tensor._context, tensor._shape = context, tuple(shape)
+    tensor._dtype = dtype_of(dtype, "dtype")
+    made = ctypes.c_void_p()
+    what = number_of(tensor._dtype), tensor.ndim, extents(tensor._shape)
+    size = tensor.size * tensor._dtype.itemsize
+    with context._handle as handle:
+        check(library.convoy_tensor_wrap(handle, *what, address, size, ctypes.byref(made)))
     tensor._owned = Owned(made.value, free)
     return tensor
+
+
+def move(context: Context, tensor: Tensor, array: Any, stream: int) -> None:
+    """Context.rewrap()."""
+    pointer = tensor_pointer(tensor, context, "tensor")
+    lease = tensor._lease
+    if lease is None:
+        raise argument_error("tensor is one of Convoy's own, not one that wrap() made")
+    lent = _borrowed(context, array, stream)
+    try:
+        if (lent.shape, lent.dtype) != (tensor.shape, tensor.dtype):
+            raise ShapeError(
+                Status.ERR_SHAPE,
+                f"array is {lent.dtype} of {lent.shape}, the tensor {tensor.dtype} of "
+                f"{tensor.shape}",
+            )
+        places = (ctypes.c_void_p * 1)(pointer), (ctypes.c_void_p * 1)(lent.address)
+        with context._handle:
+            check(library.convoy_tensors_rewrap(1, *places))
+    except BaseException:
+        give_back(lent.managed)
+        raise
+    lease.replace(lent)
 
 
 def tensor_pointer(tensor: Any, context: Context, name: str) -> Optional[int]:

@@ -11,16 +11,24 @@ pytest.importorskip("torch", reason="no PyTorch")
 
 import standin_cards
 
-INSIDE = Path(__file__).with_name("torch_cards_inside.py")
+HERE = Path(__file__).parent
 QUIET = "-q", "-p", "no:cacheprovider", "-p", "no:unraisableexception"
 
 
-@pytest.mark.parametrize("kind, chosen", [("cuda", ""), ("hip", "not same_as or conv2d")])
-def test_inside(kind, chosen, opencl_device):
+@pytest.mark.parametrize(
+    "file, kind, chosen",
+    [
+        ("torch_cards_inside.py", "cuda", ""),
+        ("torch_cards_inside.py", "hip", "not same_as or conv2d"),
+        ("torch_card_nets_inside.py", "cuda", ""),
+        ("torch_card_nets_inside.py", "hip", "recorded or lack or fail"),
+    ],
+)
+def test_inside(file, kind, chosen, opencl_device):
     if standin_cards.folder() is None:
         pytest.skip("the stand-ins of CUDA and HIP are not built (CONVOY_TESTS)")
     run = subprocess.run(
-        [sys.executable, "-m", "pytest", *QUIET, "-k", chosen, str(INSIDE)],
+        [sys.executable, "-m", "pytest", *QUIET, "-k", chosen, str(HERE / file)],
         env=standin_cards.environment(kind),
         capture_output=True,
         text=True,

@@ -716,7 +716,7 @@ def measured(monkeypatch, tmp_path):
     monkeypatch.setenv("CONVOY_ROUTE_FILE", str(tmp_path / "routes.txt"))
     said = {"graph": 1.0, "operations": 2.0, "pytorch": 3.0, "disturbance": "", "contests": 0}
 
-    def outcome(network, subject):
+    def outcome(network, subject, settle):
         contest._Captured(network, subject).step()  # these run, too
         contest._Pytorch(subject, True).step()
         said["contests"] += 1

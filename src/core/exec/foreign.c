@@ -2,6 +2,7 @@
 #include "core/exec/foreign.h"
 
 #include "core/exec/device.h"
+#include "core/exec/launch.h"
 #include "core/exec/recover.h"
 
 /* Vectors of 16 are the longest that kernels load. */
@@ -51,6 +52,7 @@ convoy_status cvy_foreign_new(convoy_context *context, uint64_t address, int64_t
   cvy_store *store = cvy_store_new(context, bytes);
   if (!store) return CONVOY_ERR_MEMORY;
   store->foreign = true;
+  context->foreign_moves++;
   store->address = address;
   if (bytes > 0) status = adopt(store, address);
   if (status)
@@ -196,20 +198,25 @@ convoy_status cvy_foreign_write(cvy_store *store, const float *values) {
   return checked(context, status);
 }
 
-convoy_status cvy_foreign_land(cvy_store *out) {
-  convoy_context *context = out->context;
-  cvy_store *home = out->home;
-  if (!home || home->bytes == 0) return CONVOY_OK;
+convoy_status cvy_foreign_bring(cvy_store *from, cvy_store *home) {
+  convoy_context *context = home->context;
   if (!home->array) return cvy_foreign_gone(home);
-  if (out->array == home->array) {
-    home->ticket = out->ticket;
-    return CONVOY_OK;
-  }
-  if (!out->array && out->host) return cvy_foreign_write(home, out->host);
-  if (!out->array) return cvy_foreign_gone(home);
-  convoy_status status = cvy_device_copy(context, out->array, home->array, home->bytes);
+  if (!from->array && from->host) return cvy_foreign_write(home, from->host);
+  if (from->status) return cvy_store_failed(from);
+  if (!from->array) return cvy_foreign_gone(home);
+  convoy_status status = cvy_upload(from); /* part of a block, it gets a number */
+  if (status) return cvy_foreign_fail(context, status);
+  status = cvy_device_copy(context, from->array, home->array, home->bytes);
   home->ticket = context->last_ticket;
   return checked(context, status);
+}
+
+convoy_status cvy_foreign_land(cvy_store *out) {
+  cvy_store *home = out->home;
+  if (!home || home->bytes == 0) return CONVOY_OK;
+  if (!home->array || out->array != home->array) return cvy_foreign_bring(out, home);
+  home->ticket = out->ticket;
+  return CONVOY_OK;
 }
 
 void cvy_foreign_forget(cvy_store *store) {

@@ -29,6 +29,8 @@ convoy_status cvy_foreign_admit(convoy_context *context, const cvy_node *node,
                                 const cvy_choice *choice, bool leaves, bool *recorded);
 /* Brings a result home that is not there yet. */
 convoy_status cvy_foreign_land(cvy_store *out);
+/* Copies values to a foreign store, on the device where they are there. */
+convoy_status cvy_foreign_bring(cvy_store *from, cvy_store *home);
 /* Writes values, NULL: zeros. */
 convoy_status cvy_foreign_write(cvy_store *store, const float *values);
 /* What was read of it serves until now. */

@@ -308,7 +308,8 @@ void cvy_stores_void(convoy_context *context, uint64_t first, convoy_status stat
     if (!each->array || each->ticket < first || (each->foreign && first)) continue;
     cvy_store_leave_device(each);
     each->starved = status == CONVOY_ERR_MEMORY;
-    if (each->host || !each->history || context->options.failover) continue;
+    bool replaceable = each->host || !each->history || context->options.failover;
+    if (replaceable && !each->irreplaceable) continue;
     cvy_store_fail(each, status, sentence);
   }
 }

@@ -70,6 +70,7 @@ struct cvy_store {
   cvy_store *waiting;   /* for this one, to be computed from it (exec/values.c) */
   bool tapped;          /* the device's copy stays, to be verified (graph/taps.h) */
   bool starved;         /* lost its device copy because memory ran out there */
+  bool irreplaceable;   /* with no history all the same: if the device loses it, it is lost */
   bool watched;         /* nan_watch has looked at what the host has */
   convoy_status status; /* its values could not be computed; for good */
   char *sentence;       /* why; NULL: nobody had memory to say */

@@ -43,8 +43,6 @@ static convoy_status check_ends(const cvy_capture *capture, const convoy_tensor 
 }
 
 static convoy_status check_pair(int32_t i, const convoy_tensor *of, const convoy_tensor *out) {
-  if (of->store->foreign || out->store->foreign)
-    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "wrapped memory cannot be captured");
   if (of->dtype != CONVOY_FLOAT32 || out->dtype != CONVOY_FLOAT32)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "gradient %d: both tensors have to be float32", (int)i);
   bool same = of->dims == out->dims && !memcmp(of->shape, out->shape, sizeof of->shape);

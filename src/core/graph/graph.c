@@ -58,10 +58,21 @@ static bool is_read(const convoy_graph *graph, const convoy_tensor *tensor) {
   return false;
 }
 
+static bool is_foreign(const convoy_graph *graph) {
+  const cvy_nodes *list = &graph->list;
+  bool found = false;
+  for (int32_t v = 0; v < list->values; v++)
+    found |= list->value[v].tensor && list->value[v].tensor->store->foreign;
+  for (int32_t i = 0; i < graph->outputs; i++)
+    found |= graph->output[i].tensor->store->foreign;
+  return found;
+}
+
 void cvy_graph_finish(convoy_graph *graph) {
   for (int32_t i = 0; i < graph->outputs; i++)
     graph->list.value[graph->output[i].value].kept = true;
   cvy_nodes_finish(&graph->list);
   for (int32_t i = 0; i < graph->outputs; i++)
     graph->output[i].carried = is_read(graph, graph->output[i].tensor);
+  graph->foreign |= is_foreign(graph);
 }

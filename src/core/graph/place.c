@@ -109,11 +109,24 @@ static bool is_first(const cvy_plan *plan, int32_t output) {
   return true;
 }
 
+static bool is_last(const cvy_plan *plan, int32_t output) {
+  for (int32_t i = output + 1; i < plan->outputs; i++)
+    if (plan->result[i] == plan->result[output]) return false;
+  return true;
+}
+
+bool cvy_place_is_home(const cvy_plan *plan, int32_t output) {
+  const cvy_graph_value *value = &plan->list.value[plan->result[output]];
+  return plan->foreign[output] && !plan->carried[output] && !value->tensor && value->bytes > 0 &&
+         is_first(plan, output) && is_last(plan, output);
+}
+
 static int32_t find_own(const cvy_plan *plan, bool carried, interval *out) {
   int32_t count = 0;
   for (int32_t i = 0; i < plan->outputs; i++) {
     const cvy_graph_value *value = &plan->list.value[plan->result[i]];
-    if (plan->carried[i] != carried || value->tensor || !value->bytes || !is_first(plan, i))
+    if (plan->carried[i] != carried || value->tensor || !value->bytes || !is_first(plan, i) ||
+        cvy_place_is_home(plan, i))
       continue;
     out[count++] = (interval){plan->result[i], 0, plan->list.nodes, aligned(value->bytes), 0};
   }
@@ -169,22 +182,35 @@ static void note_parts(const cvy_plan *plan, cvy_places *out) {
   }
 }
 
+static int32_t count_homes(const cvy_plan *plan) {
+  int32_t count = 0;
+  for (int32_t i = 0; i < plan->outputs; i++) count += cvy_place_is_home(plan, i);
+  return count;
+}
+
+static void note_tensors(const cvy_plan *plan, cvy_places *out) {
+  int32_t base = out->shared + out->own;
+  for (int32_t i = 0; i < plan->inputs; i++, base++)
+    if (plan->list.value[plan->input[i]].bytes > 0) out->base[plan->input[i]] = base;
+  for (int32_t i = 0; i < plan->outputs; i++)
+    if (cvy_place_is_home(plan, i)) out->base[plan->result[i]] = base++;
+}
+
 static convoy_status note_all(const cvy_plan *plan, const row *rows, cvy_places *out) {
   out->shared = blocks_of(&rows[SHARED]);
   out->own = blocks_of(&rows[CARRIED]) + blocks_of(&rows[REST]);
-  out->bases = out->shared + out->own;
-  if (out->bases + plan->inputs > CVY_MAX_BASES)
-    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%d tensors are read, at most %d can be",
-                    (int)plan->inputs, (int)CVY_MAX_BASES);
-  convoy_status status = make_room(plan, out->bases, out);
+  out->homes = count_homes(plan);
+  out->bases = out->shared + out->own + plan->inputs + out->homes;
+  if (out->bases > CVY_MAX_BASES)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%d tensors are read and %d written, at most %d can be",
+                    (int)plan->inputs, (int)out->homes, (int)CVY_MAX_BASES);
+  convoy_status status = make_room(plan, out->shared + out->own, out);
   if (status) return status;
   for (int32_t v = 0; v < plan->list.values; v++) out->base[v] = CVY_NOWHERE;
   note(&rows[SHARED], 0, out);
   note(&rows[CARRIED], out->shared, out);
   note(&rows[REST], out->shared + blocks_of(&rows[CARRIED]), out);
-  for (int32_t i = 0; i < plan->inputs; i++)
-    if (plan->list.value[plan->input[i]].bytes > 0) out->base[plan->input[i]] = out->bases + i;
-  out->bases += plan->inputs;
+  note_tensors(plan, out);
   note_parts(plan, out);
   return CONVOY_OK;
 }

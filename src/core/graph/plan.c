@@ -20,12 +20,14 @@ static convoy_status begin(const convoy_graph *graph, cvy_plan *plan) {
   plan->input = malloc(values * sizeof *plan->input);
   plan->result = malloc(outputs * sizeof *plan->result);
   plan->carried = malloc(outputs * sizeof *plan->carried);
-  if (!plan->input || !plan->result || !plan->carried)
+  plan->foreign = malloc(outputs * sizeof *plan->foreign);
+  if (!plan->input || !plan->result || !plan->carried || !plan->foreign)
     return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
   plan->outputs = graph->outputs;
   for (int32_t i = 0; i < graph->outputs; i++) {
     plan->result[i] = graph->output[i].value;
     plan->carried[i] = graph->output[i].carried;
+    plan->foreign[i] = graph->output[i].tensor->store->foreign;
   }
   return CONVOY_OK;
 }
@@ -106,5 +108,6 @@ void cvy_plan_drop(cvy_plan *plan) {
   free(plan->input);
   free(plan->result);
   free(plan->carried);
+  free(plan->foreign);
   free(plan);
 }

@@ -30,6 +30,13 @@ static bool all_there(const cvy_plan *plan) {
   return true;
 }
 
+bool cvy_planned_is_there(const convoy_graph *graph) {
+  const cvy_plan *plan = graph->plan;
+  for (int32_t i = 0; i < plan->inputs; i++)
+    if (!is_there(plan->list.value[plan->input[i]].tensor->store)) return false;
+  return true;
+}
+
 /* A fault met on the way may take what was brought before: once more then. */
 static convoy_status bring_inputs(const convoy_graph *graph) {
   const cvy_plan *plan = graph->plan;
@@ -46,9 +53,10 @@ static convoy_status bring_inputs(const convoy_graph *graph) {
 /* ---------------------------------------------------------------------------------------- memory
  */
 
+/* Stores do not change; somebody else's memory does. */
 static cvy_base binding_of(const cvy_store *store) {
   if (store->block) return (cvy_base){store->block->array, store->at, 1, 0};
-  return (cvy_base){store->array, 0, 1, 0};
+  return (cvy_base){store->array, 0, !store->foreign, 0};
 }
 
 static convoy_status take_memory(const convoy_graph *graph) {
@@ -66,6 +74,9 @@ static convoy_status take_memory(const convoy_graph *graph) {
   }
   for (int32_t i = 0; i < graph->plan->inputs && !status; i++, binding++)
     *binding = binding_of(made->input[i]);
+  for (int32_t i = 0; i < graph->outputs && !status; i++)
+    if (cvy_place_is_home(graph->plan, i))
+      *binding++ = binding_of(graph->output[i].tensor->store);
   return status;
 }
 
@@ -80,17 +91,25 @@ static void let_go(const cvy_device_plan *made) {
 /* --------------------------------------------------------------------------------------- outputs
  */
 
+static cvy_store *come_home(const convoy_graph *graph, int32_t i) {
+  cvy_store *home = graph->output[i].tensor->store;
+  home->ticket = graph->context->last_ticket;
+  return cvy_store_keep(home);
+}
+
 /* What a tensor is given that another one had when the run began is its store. */
 static cvy_store *make_output(const convoy_graph *graph, int32_t i) {
   const cvy_plan *plan = graph->plan;
   const cvy_graph_value *value = &plan->list.value[plan->result[i]];
   const cvy_places *places = &plan->device->places;
   if (value->tensor) return cvy_store_keep(value->tensor->store);
+  if (cvy_place_is_home(plan, i)) return come_home(graph, i);
   cvy_store *store = cvy_store_new(graph->context, value->bytes);
   if (!store || !value->bytes) return store;
   cvy_block *block = plan->device->block[places->base[plan->result[i]] - places->shared];
   cvy_store_place(store, block, places->at[plan->result[i]], graph->context->last_ticket);
   store->number = graph->context->verification.operations;
+  store->irreplaceable = graph->foreign;
   return store;
 }
 
@@ -103,20 +122,24 @@ static void remember(const cvy_plan *plan, cvy_node *node, int32_t depth, cvy_st
   }
 }
 
-static convoy_status make_outputs(convoy_graph *graph, cvy_store *out[]) {
+static convoy_status remember_all(const convoy_graph *graph, cvy_store *out[]) {
   cvy_plan *plan = graph->plan;
   cvy_node *node = cvy_replay_node(plan, graph->runs, plan->device->input);
-  convoy_status status = node ? CONVOY_OK : CONVOY_ERR_MEMORY;
+  if (!node) return CONVOY_ERR_MEMORY;
+  remember(plan, node, graph->context->run_depth, out);
+  cvy_node_drop(node);
+  return CONVOY_OK;
+}
+
+static convoy_status make_outputs(const convoy_graph *graph, cvy_store *out[]) {
+  convoy_status status = CONVOY_OK;
   int32_t made = 0;
-  for (; made < plan->outputs && !status; made++) {
+  for (; made < graph->plan->outputs && !status; made++) {
     out[made] = make_output(graph, made);
     if (!out[made]) status = CONVOY_ERR_MEMORY;
   }
-  if (!status)
-    remember(plan, node, graph->context->run_depth, out);
-  else
-    for (int32_t i = 0; i < made; i++) cvy_store_drop(out[i]);
-  if (node) cvy_node_drop(node);
+  if (!status && !graph->foreign) status = remember_all(graph, out);
+  for (int32_t i = 0; i < made && status; i++) cvy_store_drop(out[i]);
   return status;
 }
 
@@ -133,7 +156,7 @@ static void count(convoy_context *context, const cvy_plan *plan) {
 static convoy_status launch(convoy_graph *graph) {
   const cvy_device_plan *made = graph->plan->device;
   convoy_status status = take_memory(graph);
-  if (!status) status = cvy_planned_tap_begin(graph);
+  if (!status && !graph->foreign) status = cvy_planned_tap_begin(graph);
   if (status) return status;
   return cvy_launch_run(graph->context, made->number, graph->runs, made->places.bases,
                         made->binding, made->bytes);
@@ -149,6 +172,7 @@ convoy_status cvy_run_planned(convoy_graph *graph, cvy_store *out[]) {
     status = make_outputs(graph, out);
   }
   let_go(graph->plan->device);
-  if (!status) cvy_planned_tap_enqueued(graph); /* what fails there has been dealt with */
+  if (!status && !graph->foreign)
+    cvy_planned_tap_enqueued(graph); /* what fails there has been dealt with */
   return status;
 }

@@ -6,12 +6,14 @@
 
 #include "core/exec/commit.h"
 #include "core/exec/device.h"
+#include "core/exec/foreign.h"
 #include "core/exec/history.h"
 #include "core/exec/launch.h"
 #include "core/exec/low_memory.h"
 #include "core/exec/run.h"
 #include "core/exec/values.h"
 #include "core/graph/device_plan.h"
+#include "core/graph/foreign_graph.h"
 #include "core/graph/plan_summary.h"
 #include "core/graph/planned.h"
 #include "core/graph/planned_taps.h"
@@ -54,7 +56,7 @@ static void await_turn(const convoy_graph *graph) {
 static int32_t depth_of(const convoy_graph *graph) {
   const cvy_plan *plan = graph->plan;
   int32_t deepest = 0;
-  if (graph->context->options.verify == CONVOY_VERIFY_ALL) return 0;
+  if (graph->context->options.verify == CONVOY_VERIFY_ALL || graph->foreign) return 0;
   for (int32_t i = 0; i < plan->inputs; i++) {
     const cvy_store *store = plan->list.value[plan->input[i]].tensor->store;
     int32_t depth = cvy_history_depth(store);
@@ -165,14 +167,24 @@ static bool is_to_be_proved(const convoy_graph *graph) {
          (!device || device->trust == CVY_PLAN_NEW);
 }
 
+/* Whether a run by one command that has failed stays that: nobody else has what it reads, or
+ * nobody else is to compute. */
+static bool is_final(const convoy_graph *graph, int32_t faults) {
+  const convoy_context *context = graph->context;
+  return context->call.faults > faults && (graph->foreign || !context->options.failover);
+}
+
 /* What a fault has kept from the device is carried out operation by operation, by whom that takes.
  */
-static convoy_status carry_out(convoy_graph *graph, cvy_store *out[]) {
+static convoy_status carry_out(convoy_graph *graph, bool recorded, cvy_store *out[]) {
   const convoy_context *context = graph->context;
   int32_t faults = context->call.faults;
-  if (is_trusted(graph)) {
+  bool trusted = is_trusted(graph);
+  if (recorded && !(trusted && cvy_planned_is_there(graph)))
+    return cvy_foreign_graph_refuse(graph->context);
+  if (trusted) {
     convoy_status status = cvy_run_planned(graph, out);
-    bool final = context->call.faults > faults && !context->options.failover;
+    bool final = recorded || is_final(graph, faults);
     if (!status || status == CONVOY_ERR_INTERRUPTED || final) return status;
   }
   convoy_status status = cvy_run_steps(graph, out);
@@ -190,6 +202,7 @@ static convoy_status settle(const convoy_graph *graph, cvy_store *const out[]) {
 static void hand_over(const convoy_graph *graph, cvy_store *const out[]) {
   for (int32_t i = 0; i < graph->outputs; i++) {
     convoy_tensor *tensor = graph->output[i].tensor;
+    if (tensor->store->foreign) continue; /* where the result is by now */
     cvy_store_retire(tensor->store);
     cvy_tensor_swap(tensor, cvy_store_keep(out[i]));
   }
@@ -221,35 +234,57 @@ static void commit(convoy_graph *graph, cvy_store *const out[]) {
   cvy_limit_history(graph->context);
 }
 
-static convoy_status run_once(convoy_graph *graph, convoy_run *run, cvy_store *out[]) {
-  convoy_context *context = graph->context;
-  context->run_depth = depth_of(graph);
-  convoy_status status = carry_out(graph, out);
-  if (status) {
-    context->run_depth = 0;
-    return status;
-  }
-  if (run) status = settle(graph, out);
+/* Results are where they are wanted, and with `run` they are waited for. */
+static convoy_status finish(convoy_graph *graph, const convoy_run *run, cvy_store *out[]) {
+  convoy_status status = graph->foreign ? cvy_foreign_graph_land(graph, out) : CONVOY_OK;
+  if (!status && run) status = settle(graph, out);
   if (!status) hand_over(graph, out);
-  context->run_depth = 0;
-  if (!status) {
-    commit(graph, out);
-    graph->ticket[graph->runs++ % CVY_GRAPH_OUTSTANDING] = context->last_ticket;
-    if (run) cvy_fill_run(context, run);
-  }
+  graph->context->run_depth = 0;
+  if (!status && !graph->foreign) commit(graph, out);
   drop_all(graph, out);
   return status;
 }
 
+static convoy_status run_once(convoy_graph *graph, bool recorded, convoy_run *run,
+                              cvy_store *out[]) {
+  convoy_context *context = graph->context;
+  context->run_depth = depth_of(graph);
+  convoy_status status = carry_out(graph, recorded, out);
+  if (!status) status = finish(graph, run, out);
+  context->run_depth = 0;
+  if (status) return status;
+  graph->ticket[graph->runs++ % CVY_GRAPH_OUTSTANDING] = context->last_ticket;
+  if (run) cvy_fill_run(context, run);
+  return CONVOY_OK;
+}
+
+static convoy_status run_with_room(convoy_graph *graph, bool recorded, convoy_run *run) {
+  cvy_store **out = calloc((size_t)graph->outputs + 1, sizeof(cvy_store *));
+  if (!out) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a run");
+  convoy_status status = run_once(graph, recorded, run, out);
+  free(out);
+  return status;
+}
+
+static convoy_status run_foreign(convoy_graph *graph, convoy_run *run) {
+  const convoy_context *context = graph->context;
+  int32_t faults = context->call.faults;
+  bool recorded;
+  convoy_status status = cvy_foreign_graph_check(graph);
+  if (!status) status = cvy_foreign_graph_recording(graph, &recorded);
+  if (!status && recorded && run) status = cvy_foreign_graph_refuse(graph->context);
+  if (!status) status = make_plan(graph);
+  if (!status) status = run_with_room(graph, recorded, run);
+  if (status && context->call.faults > faults) status = cvy_foreign_fail(context, status);
+  convoy_status ended = cvy_foreign_graph_end(graph);
+  return status ? status : ended;
+}
+
 convoy_status cvy_graph_run(convoy_graph *graph, convoy_run *run) {
+  if (graph->foreign) return run_foreign(graph, run);
   await_turn(graph);
   convoy_status status = cvy_tap_verify(graph);
   if (!status) status = cvy_planned_tap_verify(graph);
   if (!status) status = make_plan(graph);
-  if (status) return status;
-  cvy_store **out = calloc((size_t)graph->outputs + 1, sizeof(cvy_store *));
-  if (!out) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a run");
-  status = run_once(graph, run, out);
-  free(out);
-  return status;
+  return status ? status : run_with_room(graph, false, run);
 }

@@ -109,6 +109,7 @@ static convoy_status make_stage(const convoy_graph *graph, const cvy_plan *plan,
   convoy_graph *stage = *out = cvy_graph_new(graph->context);
   if (!stage) return CONVOY_ERR_MEMORY;
   stage->is_stage = true;
+  stage->foreign = graph->foreign;
   convoy_status status = copy_list(plan, number, spans, between, &stage->list);
   if (!status) status = add_outputs(graph, plan, number, spans, between, stage);
   if (status) return status;

@@ -97,7 +97,7 @@ convoy_status cvy_run_steps(convoy_graph *graph, cvy_store *out[]) {
   pass p;
   convoy_status status = begin(graph, &p);
   if (status) return status;
-  p.tap = cvy_tap_choose(graph);
+  p.tap = graph->foreign ? -1 : cvy_tap_choose(graph);
   status = perform_all(&p);
   for (int32_t i = 0; i < graph->outputs && !status; i++)
     out[i] = cvy_store_keep(p.store[graph->plan->result[i]]);

@@ -73,9 +73,11 @@ convoy_status engine_part(cvy_device *device, uint64_t id, uint64_t of, int64_t 
 
 /* Memory of the device's own is used again in the order of commands, and so what goes into the new
  * stream has to come behind what is in the old one. Where none is in use, and none was since the
- * device was last idle, the streams' owner alone says what waits for what. */
+ * device was last idle, the streams' owner alone says what waits for what; so does the owner of an
+ * allocator, who knows in which stream its memory was used. */
 static bool needs_order(const cvy_device *device) {
-  return device->memory.stirred || device->memory.arrays.own > 0;
+  const device_memory *memory = &device->memory;
+  return memory->stirred || (memory->arrays.own > 0 && !memory->allocator.allocate);
 }
 
 convoy_status engine_use_stream(cvy_device *device, uint64_t stream) {

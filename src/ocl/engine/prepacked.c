@@ -80,7 +80,7 @@ static convoy_status make(cvy_device *device, array_entry *entry, const prepacke
 }
 
 void prepacked_slot_drop(cvy_device *device, prepacked_slot *slot) {
-  arena_give(device->memory.arena, slot->piece);
+  memory_give(device, slot->piece);
   slot->piece = NULL;
 }
 

@@ -189,18 +189,21 @@ class Card:
     def _fail(self, status: int) -> None:
         """What the device does not do, or has got wrong, PyTorch computes. What else befalls it is
         PyTorch's to hear of as an error like its own."""
-        raised = self._memory.raised()
         try:
             check(status)
-        except UnsupportedError as error:
-            reason = RECORDED if "being recorded" in error.sentence else REFUSED
-            raise Declined(reason) from error
-        except WrongResultError as error:
-            raise Declined(WRONG) from error
         except ConvoyError as error:
-            if status == Status.ERR_MEMORY and raised is not None:
-                raise raised from error
-            raise RuntimeError(f"Convoy: {error.sentence}") from error
+            raise self.translated(error) from error
+
+    def translated(self, error: ConvoyError) -> Exception:
+        """An error of the library's as PyTorch is to have it."""
+        raised = self._memory.raised()
+        if isinstance(error, UnsupportedError):
+            return Declined(RECORDED if "being recorded" in error.sentence else REFUSED)
+        if isinstance(error, WrongResultError):
+            return Declined(WRONG)
+        if error.status == Status.ERR_MEMORY and raised is not None:
+            return raised
+        return RuntimeError(f"Convoy: {error.sentence}")
 
     def forget(self, tensors: Any) -> None:
         """Nothing is kept."""

@@ -13,7 +13,7 @@ from typing import Any, List, Optional
 import torch
 
 from . import _native
-from ._plainly import is_plain
+from ._plainly import is_backward_left, is_plain, leave_backward
 from ._platform import Cards as Platform
 from ._session import Session
 
@@ -28,10 +28,12 @@ _on_cards: List[Any] = [None]  # and for tensors on cards
 def _override(key: str, taken: List[Any]) -> None:
     def convolution(*arguments: Any) -> Any:
         by = None if is_plain() else taken[0]
+        if by is not None:
+            leave_backward(False)
         return (_native.forward if by is None else by.convolution)(*arguments)
 
     def convolution_backward(*arguments: Any) -> Any:
-        by = None if is_plain() else taken[0]
+        by = None if is_plain() or is_backward_left() else taken[0]
         return (_native.backward if by is None else by.convolution_backward)(*arguments)
 
     _library[0].impl("convolution", convolution, key)
@@ -40,6 +42,7 @@ def _override(key: str, taken: List[Any]) -> None:
 
 def use(session: Optional[Session]) -> None:
     """From now on the operators go to this session."""
+    leave_backward(False)
     _here[0] = session
     _on_cards[0] = None if session is None else session.cards
     if _library or session is None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import threading
 from contextlib import contextmanager
-from typing import Iterator
+from typing import Iterator, List
 
 _here = threading.local()
+_backward: List[bool] = [False]
 
 
 @contextmanager
@@ -18,6 +19,16 @@ def plainly() -> Iterator[None]:
         yield
     finally:
         _here.plain = before
+
+
+def leave_backward(left: bool) -> None:
+    """Whether gradients of convolutions are PyTorch's, on all threads: those of a forward pass that
+    was PyTorch's alone."""
+    _backward[0] = left
+
+
+def is_backward_left() -> bool:
+    return _backward[0]
 
 
 def is_plain() -> bool:

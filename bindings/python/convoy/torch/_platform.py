@@ -6,7 +6,7 @@ It is an object, so that tests can have PyTorch compute on something else.
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict
+from typing import Any, Callable, Dict, Optional
 
 import torch
 
@@ -41,6 +41,16 @@ class Cards:
         """So many bytes, to be used in the calling thread's stream. While that is recorded they
         come from the graph's own pool."""
         return torch.empty(size, dtype=torch.uint8, device=torch.device("cuda", index))
+
+    def index(self, tensor: Tensor) -> Optional[int]:
+        """Of the card that a tensor is on; None: it is on none."""
+        return tensor.get_device() if tensor.is_cuda else None
+
+    def torch_device(self, index: int) -> torch.device:
+        return torch.device("cuda", index)
+
+    def synchronize(self, index: int) -> None:
+        torch.cuda.synchronize(index)
 
     def device(self, index: int) -> str:
         """As Convoy calls it."""

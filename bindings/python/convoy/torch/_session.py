@@ -21,6 +21,7 @@ from ._statistics import FORKED, MEASURED, PYTORCH, State, Statistics
 from ._ways import ConvoyWay, PytorchWay, Way
 from .graph.engine import Engine
 from .graph.networks import Networks
+from .graph.on_card import CardEngine, Engines
 
 
 def _close(contexts: List[Context]) -> None:
@@ -96,15 +97,24 @@ class Session:
         self._opening = threading.Lock()
         self._checked = os.environ.get("CONVOY_CHECK") == "1"
         self._forked = False
-        self._engine: Optional[Engine] = Engine(_opener(settings))
-        self._networks: Optional[Networks] = Networks(
-            self._engine, self.statistics.count_network, settings.route == "measured", self._checked
-        )
         self.cards: Optional[Cards] = None
         if platform is not None and not computes_on_processor(settings.device):
             how = settings.route, self.statistics, self._checked, threads_and_team
             self.cards = Cards(platform, *how)
+        self._engines: Optional[Engines] = self._make_engines(platform)
+        self._networks: Optional[Networks] = Networks(
+            self._engines,
+            self.statistics.count_network,
+            settings.route == "measured",
+            self._checked,
+        )
         _sessions.add(self)
+
+    def _make_engines(self, platform: Any) -> Engines:
+        def card(index: int) -> CardEngine:
+            return CardEngine(platform, index, threads_and_team)
+
+        return Engines(Engine(_opener(self.settings)), platform, card if self.cards else None)
 
     def close(self) -> None:
         """Devices are given back, once operations of other threads that use them are over, and
@@ -112,7 +122,7 @@ class Session:
         self._last_states = self.states()
         self._closed = True
         self._devices = self.cards = None
-        self._engine = self._networks = None
+        self._engines = self._networks = None
 
     @property
     def networks(self) -> Optional[Networks]:
@@ -129,10 +139,10 @@ class Session:
         """How the devices are that were used, or were when they were closed."""
         if self._closed:
             return self._last_states
-        devices, cards, engine = self._devices, self.cards, self._engine
+        devices, cards, engines = self._devices, self.cards, self._engines
         here = [] if devices is None else [devices.state()]
-        if not here and engine is not None and engine.is_open:
-            here = [_state_of(engine.context)]
+        if not here and engines is not None:
+            here = [_state_of(each) for each in engines.contexts()]
         return here if cards is None else here + cards.states()
 
     def after_fork(self) -> None:

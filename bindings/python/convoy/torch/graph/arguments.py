@@ -31,13 +31,14 @@ class Arguments(NamedTuple):
 def _tensor_key(tensor: torch.Tensor) -> Hashable:
     if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
         raise Declined(f"an argument is a {type(tensor).__name__}")
-    if not tensor.is_cpu or tensor.layout is not torch.strided:
-        raise Declined("an argument is no dense tensor on the CPU")
+    if tensor.layout is not torch.strided:
+        raise Declined("an argument is no dense tensor")
     if tensor.numel() == 0:
         raise Declined("an argument has no elements")
     if tensor.dtype in (torch.float64, torch.float16, torch.bfloat16):
         raise Declined(f"an argument is {str(tensor.dtype).rpartition('.')[2]}")
-    return tuple(tensor.shape), tensor.stride(), tensor.dtype, tensor.requires_grad
+    kind = tensor.dtype, tensor.device, tensor.requires_grad
+    return tuple(tensor.shape), tensor.stride(), kind
 
 
 def arguments_of(args: Any, kwargs: Any) -> Arguments:

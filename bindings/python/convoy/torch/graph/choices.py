@@ -61,7 +61,7 @@ class Choices:
     def measure(self, problem: Problem, network: Network, subject: Subject) -> str:
         """The fastest way."""
         with _log.shown_meanwhile(f"measuring {problem[0]}"):
-            found = contest(network, subject)
+            found = contest(network, subject, self._engine.settle)
         if found.disturbance:
             self._postpone(problem, found)
         else:

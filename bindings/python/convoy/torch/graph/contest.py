@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from typing import Any, Dict, List, NamedTuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Union
 
 import torch
 
@@ -45,7 +45,7 @@ class _Pytorch:
     def _forward(self) -> List[torch.Tensor]:
         held, given = self._subject.held, self._given
         args, kwargs = self._subject.arguments.filled(given[len(held) :])
-        with untouched(), in_place_of(held, given):
+        with untouched(given), in_place_of(held, given):
             returned = self._subject.body(*args, **kwargs)
         leaves = torch.utils._pytree.tree_flatten(returned)[0]
         return [each for each in leaves if isinstance(each, torch.Tensor)]
@@ -86,23 +86,24 @@ class Outcome(NamedTuple):
         return " ".join(f"{name}={min(times) * 1e3:.3g}ms" for name, times in self.times.items())
 
 
-def _timed(way: _Way) -> float:
+def _timed(way: _Way, settle: Callable[[], None]) -> float:
     start = time.perf_counter()
     way.step()
+    settle()
     return time.perf_counter() - start
 
 
-def contest(network: Network, subject: Subject) -> Outcome:
-    """The ways take turns, so that what else the machine does strikes all of them; the first step
+def contest(network: Network, subject: Subject, settle: Callable[[], None]) -> Outcome:
+    """`settle` waits for what a step has left under way. The ways take turns, so that what else the machine does strikes all of them; the first step
     of each is for making ready."""
     running: List[_Way] = [_Captured(network, subject)]
     running += [_Pytorch(subject, False), _Pytorch(subject, True)]
     times: Dict[str, List[float]] = {way.name: [] for way in running}
-    once = sum(_timed(way) for way in running)
+    once = sum(_timed(way, settle) for way in running)
     observed = _disturbance.Observed()
     for _ in range(max(1, min(_ROUNDS, int(_SECONDS / once)))):
         for way in running:
-            times[way.name].append(_timed(way))
+            times[way.name].append(_timed(way, settle))
         limit = _HOPELESS * min(min(each) for each in times.values())
         running = [way for way in running if min(times[way.name]) <= limit]
     found = Outcome(times, observed.disturbance())

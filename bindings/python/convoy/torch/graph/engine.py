@@ -1,15 +1,21 @@
-"""The context in which captured networks run: one of their own, since nothing else may be called on
-a context while operations are captured there."""
+"""Where captured networks run: a context of their own, since nothing else may be called on a context
+while operations are captured there, and how PyTorch's tensors get there and back.
+"""
 
 from __future__ import annotations
 
 import threading
 import weakref
-from typing import Any, Callable, List
+from contextlib import contextmanager
+from typing import Any, Callable, Iterator, List, Optional, Sequence
+
+import torch
 
 from ..._context import Context
 from ..._release import release
-from .mirror import Mirror
+from ..._tensor import Tensor as DeviceTensor
+from .mirror import Batch, Mirror, new_tensor
+from .values import Value
 
 
 def _close(contexts: List[Context]) -> None:
@@ -18,10 +24,17 @@ def _close(contexts: List[Context]) -> None:
 
 
 class Engine:
-    """Opened when the first network is captured. Its lock is held for captures and runs.
+    """For tensors of PyTorch's on the host: they are sent to where Convoy computes, and results are
+    fetched. Opened when the first network is captured. Its lock is held for captures and runs.
 
     Networks hold it, and so do forward passes whose backward pass may come: the device is given
     back when nobody does any more."""
+
+    where = "on the CPU"
+    #: Operators that Convoy has not may be carried out by PyTorch in between.
+    has_host_calls = True
+    #: What a pass reads is PyTorch's memory, which has to be named for each pass.
+    in_place = False
 
     def __init__(self, open_context: Callable[[], Context]) -> None:
         self.lock = threading.RLock()
@@ -39,10 +52,48 @@ class Engine:
             return self._contexts[0]
 
     @property
-    def mirror(self) -> Mirror:
-        assert self.context
-        return self._mirror
-
-    @property
     def is_open(self) -> bool:
         return bool(self._contexts)
+
+    # ------------------------------------------------------------------------- PyTorch's side
+
+    def has(self, tensor: torch.Tensor) -> bool:
+        """Whether the tensor is where PyTorch keeps those that run here."""
+        return tensor.is_cpu
+
+    def reason(self) -> Optional[str]:
+        """Why nothing can be captured now, nor carried out as captured; None if it can."""
+        return None
+
+    @property
+    def recording(self) -> bool:
+        """Whether what goes to the device is recorded, to be carried out again and again."""
+        return False
+
+    def placed(self, tensor: torch.Tensor) -> torch.Tensor:
+        """A tensor of the host's where PyTorch has those that run here."""
+        return tensor
+
+    def empty(self, shape: Sequence[int]) -> torch.Tensor:
+        return torch.empty(tuple(shape))
+
+    def settle(self) -> None:
+        """Waits for what PyTorch has enqueued."""
+
+    # --------------------------------------------------------------------------------- tensors
+
+    def placeholder(self, like: torch.Tensor, held: bool) -> DeviceTensor:
+        """What a graph reads for one of PyTorch's; those held are the same in each step."""
+        context = self.context
+        return self._mirror.tensor(like) if held else new_tensor(context, like)
+
+    def claim(self, values: Sequence[Value]) -> None:
+        """While they are captured: these are results."""
+
+    def batch(self, tensors: Sequence[DeviceTensor]) -> Any:
+        return Batch(self.context, tensors)
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """A graph is run."""
+        yield

@@ -145,6 +145,10 @@ def _equal(a: Any, b: Any) -> bool:
         return False
 
 
+def _version(tensor: torch.Tensor) -> Any:
+    return tensor.data_ptr(), 0 if tensor.is_inference() else tensor._version
+
+
 def has_hooks(module: torch.nn.Module) -> bool:
     """Whether something runs before or after its forward function, or its gradients."""
     return any(module.__dict__.get(hooks) for hooks in _HOOKS)
@@ -168,20 +172,29 @@ class Guard:
         self._attributes = [_Attributes(each, inside) for _, each in modules]
         self._places = [(where, key, each.tensor) for each in held for where, key in each.places]
         self._fixed: List[Tuple[str, torch.Tensor, torch.Tensor]] = []
+        self._versions: List[Tuple[str, torch.Tensor, Any]] = []
         self._tensors = [
             (each.tensor, each.tensor.requires_grad, each.tensor.shape, each.tensor.dtype)
             for each in held
         ]
 
-    def fix(self, held: Sequence[Held]) -> None:
-        """Of these the values belong to what is assumed, however they may be written."""
-        self._fixed = [(each.name, each.tensor, each.tensor.detach().clone()) for each in held]
+    def fix(self, held: Sequence[Held], on_card: bool) -> None:
+        """Of these the values belong to what is assumed, however they may be written. On a card
+        they are not looked at, since that would wait for it: there PyTorch's count of writes tells.
+        """
+        if on_card:
+            self._versions = [(each.name, each.tensor, _version(each.tensor)) for each in held]
+        else:
+            self._fixed = [(each.name, each.tensor, each.tensor.detach().clone()) for each in held]
 
     def changed(self) -> Optional[str]:
         """What is not as it was, for a sentence; None if all is."""
         for name, tensor, values in self._fixed:
             if not torch.equal(tensor, values):
                 return f"{name} has other values"
+        for name, tensor, version in self._versions:
+            if _version(tensor) != version:
+                return f"{name} has been written"
         for where, key, tensor in self._places:
             if where.get(key) is not tensor:
                 return f"another tensor is its {key}"

@@ -17,7 +17,7 @@ from .engine import Engine
 from .errors import Declined
 from .joint import Joint, Node
 from .lower import Environment, Lowering
-from .mirror import DTYPES, Batch, new_tensor
+from .mirror import DTYPES
 from .outputs import Outputs
 from .steps import HostCall, Kept
 from .values import Array, Missing, Value, constant, meta_of
@@ -44,16 +44,16 @@ class Instance:
         constants: Dict[str, torch.Tensor],
         sources: Sequence[Source],
     ) -> None:
-        self._context, self._mirror = engine.context, engine.mirror
+        self._engine, self._context = engine, engine.context
         self._joint, self._constants, self._sources = joint, constants, sources
         self._inputs = self._make_inputs()
         self._tangents = [self._make_tangent(node) for node in joint.tangents]
         self._graph = self._context.capture(self._capture)
-        self._results = Outputs(self._context, self._result_values)
-        self._gradients = Outputs(self._context, self._gradient_values)
-        self._drawn = Outputs(self._context, self._drawn_values)
-        self._writes = Batch(self._context, list(self._inputs.values()))
-        self._tangent_writes = Batch(self._context, self._tangents)
+        self._results = Outputs(engine, self._result_values)
+        self._gradients = Outputs(engine, self._gradient_values)
+        self._drawn = Outputs(engine, self._drawn_values, rarely=True)
+        self._writes = engine.batch(list(self._inputs.values()))
+        self._tangent_writes = engine.batch(self._tangents)
         self.host_calls: List[HostCall] = [*self._forward.host_calls, *self._backward.host_calls]
         self.owner: Any = lambda: None  # weak reference to the call whose backward pass may come
 
@@ -65,29 +65,25 @@ class Instance:
         found: Dict[int, DeviceTensor] = {}
         for at, (node, source) in enumerate(zip(self._joint.given, self._sources)):
             if source.tensor.dtype in DTYPES and (node.users or source.written):
-                make = self._mirror.tensor if source.held else self._new_tensor
-                found[at] = make(source.tensor)
+                found[at] = self._engine.placeholder(source.tensor, source.held)
         return found
-
-    def _new_tensor(self, like: torch.Tensor) -> DeviceTensor:
-        return new_tensor(self._context, like)
 
     def _make_tangent(self, node: Node) -> DeviceTensor:
         like = _like(node)
         if like.dtype is not torch.float32:
             raise Declined(f"gradients of {like.dtype}")
-        return self._new_tensor(torch.empty(like.shape))
+        return self._engine.placeholder(self._engine.empty(like.shape), False)
 
     def _given(self) -> Environment:
-        """What is written has a handle of its own here: the tensor itself will stand for what is
-        written."""
+        """What is written has a handle of its own here, unless it is PyTorch's memory: the tensor
+        itself will stand for what is written."""
         found: Environment = {}
         for at, (node, source) in enumerate(zip(self._joint.given, self._sources)):
             if source.fixed:
-                found[node] = constant(source.tensor.detach().clone())
+                found[node] = constant(source.tensor.detach().to("cpu", copy=True))
                 continue
             tensor = self._inputs.get(at)
-            if tensor is not None and source.written:
+            if tensor is not None and source.written and not self._engine.in_place:
                 tensor = tensor.reshape(tensor.shape)
             number = at if tensor is None else None
             array = Array(source.tensor.numel(), tensor=tensor, number=number)
@@ -120,6 +116,7 @@ class Instance:
 
         self._forward = lowering.lower(joint.forward, wanted, hold)
         self._result_values = [_value(environment, each) for each in [*joint.results, *nodes]]
+        self._engine.claim(self._result_values)
         self._drawn_values = [_drawn(environment[each]) for each in joint.draws]
         lowering.let_go(set(joint.crossing))
         environment.update(self._given_backward())
@@ -127,13 +124,15 @@ class Instance:
         gradients = [each for each in joint.gradients if isinstance(each, Node)]
         self._backward = lowering.lower(joint.backward, set(gradients))
         self._gradient_values = [_value(environment, each) for each in gradients]
+        self._engine.claim(self._gradient_values)
         self.reasons = lowering.reasons
         lowering.let_go(set())
         for value in [*self._result_values, *self._drawn_values, *self._gradient_values]:
             value.array.end_capture()
 
     def _hold(self, emitter: Emitter, environment: Environment, before: Dict[Any, Any]) -> None:
-        """What is written becomes the value of the tensor that it was read from."""
+        """What is written becomes the value of the tensor that it was read from, unless that is
+        PyTorch's memory, which PyTorch writes."""
         for at, node in self._joint.news.items():
             source = self._joint.given[at]
             value = environment[node or source]
@@ -141,24 +140,35 @@ class Instance:
                 raise Declined("it writes a buffer, and PyTorch 1 does not trace how")
             if value.array.number is None:
                 dense = emitter.dense(value)
-                held = self._inputs[at]
-                held.assign(emitter.tensor(dense.array))
-                environment[node or source] = Value(Array(dense.size, tensor=held), dense.meta)
+                made = emitter.tensor(dense.array)
+                if not self._engine.in_place:
+                    self._inputs[at].assign(made)
+                    dense = Value(Array(dense.size, tensor=self._inputs[at]), dense.meta)
+                environment[node or source] = dense
 
     # ----------------------------------------------------------------------------------- running
 
     def forward(self, given: Sequence[torch.Tensor], kept: Kept, number: Optional[int]) -> Any:
         """The network's results, and the new values of what is written, by source."""
         self._writes.write([given[at] for at in self._inputs])
-        self._forward.run(self._graph, kept, number)
+        self._results.begin()
+        with self._engine.running():
+            self._forward.run(self._graph, kept, number)
         values = self._results.read(kept)
         outputs = len(self._joint.results)
         return values[:outputs], dict(zip(self._joint.news, values[outputs:]))
 
-    def backward(self, tangents: Sequence[torch.Tensor], kept: Kept) -> List[Any]:
-        """Gradients of what is given, None for what has none."""
+    def backward(
+        self, tangents: Sequence[torch.Tensor], kept: Kept, given: Optional[Sequence[torch.Tensor]]
+    ) -> List[Any]:
+        """Gradients of what is given, None for what has none. `given`: where what forward was given
+        is now, if the engine reads it there."""
+        if given is not None:
+            self._writes.write([given[at] for at in self._inputs])
         self._tangent_writes.write(tangents)
-        self._backward.run(self._graph, kept, None)
+        self._gradients.begin()
+        with self._engine.running():
+            self._backward.run(self._graph, kept, None)
         values = iter(self._gradients.read(kept))
         return [next(values) if isinstance(each, Node) else None for each in self._joint.gradients]
 
@@ -178,7 +188,7 @@ class Instance:
 
     def zeros(self, at: int) -> torch.Tensor:
         """A tangent of nothing."""
-        return torch.zeros(_like(self._joint.tangents[at]).shape)
+        return self._engine.empty(_like(self._joint.tangents[at]).shape).zero_()
 
 
 def _like(node: Node) -> Any:

@@ -73,6 +73,9 @@ class Batch:
         """Dense tensors of the same types."""
         self._call(library.convoy_tensors_write, values)
 
+    def expect(self, places: Sequence[torch.Tensor]) -> None:
+        """Before a run: its results are to be read into these."""
+
     def read(self, places: Sequence[torch.Tensor]) -> None:
         """Waits for the values."""
         self._call(library.convoy_tensors_read, places)

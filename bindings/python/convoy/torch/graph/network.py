@@ -33,13 +33,13 @@ MOST_HOST_CALLS = 6
 _MOST_INDICES = 1 << 18
 
 
-def _check_held(held: Sequence[Held]) -> None:
+def _check_held(held: Sequence[Held], engine: Engine) -> None:
     for each in held:
         tensor = each.tensor
         if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
             raise Declined(f"{each.name} is a {type(tensor).__name__}")
-        if not tensor.is_cpu or tensor.layout is not torch.strided:
-            raise Declined(f"{each.name} is no dense tensor on the CPU")
+        if not engine.has(tensor) or tensor.layout is not torch.strided:
+            raise Declined(f"{each.name} is no dense tensor {engine.where}")
         if tensor.requires_grad and not tensor.is_leaf:
             raise Declined(f"{each.name} is computed outside of the network")
         if tensor.is_floating_point() and tensor.dtype is not torch.float32:
@@ -66,7 +66,7 @@ class Network:
         if name is not None:
             raise Declined(f"{name} has hooks")
         self._held = held_by(module)
-        _check_held(self._held)
+        _check_held(self._held, engine)
         self.guard = Guard(module, self._held)
         self._body = body
         subject = self.subject(module, arguments)
@@ -75,7 +75,7 @@ class Network:
         self._remember(found)
         written, held = set(found.written), len(self._held)
         fixed = {at for at in range(held) if at not in written and _is_index(self._held[at])}
-        self.guard.fix([self._held[at] for at in sorted(fixed)])
+        self.guard.fix([self._held[at] for at in sorted(fixed)], engine.in_place)
         sources = [
             Source(each, at < held, at in written, at in fixed)
             for at, each in enumerate(subject.given)
@@ -115,7 +115,8 @@ class Network:
             return [each.clone() for each in leaves if isinstance(each, torch.Tensor)]
 
         def leaf(tensor: torch.Tensor) -> torch.Tensor:
-            return tensor.detach().clone().requires_grad_(tensor.requires_grad)
+            there = tensor.detach().to("cpu", copy=True)  # operators are the same everywhere then
+            return there.requires_grad_(tensor.requires_grad)
 
         try:
             return trace(function, [leaf(each) for each in subject.given])
@@ -131,11 +132,16 @@ class Network:
 
     def _check_host_calls(self) -> None:
         names = [each.name for each in self.pair.host_calls]
-        if len(names) > MOST_HOST_CALLS:
+        if len(names) > (MOST_HOST_CALLS if self._engine.has_host_calls else 0):
             listed = ", ".join(dict.fromkeys(names))
             raise Declined(f"{len(names)} operators that Convoy has not: {listed}")
 
     # ------------------------------------------------------------------------------------- steps
+
+    @property
+    def draws(self) -> bool:
+        """Whether it draws random numbers."""
+        return self.pair.draws
 
     def run(self, module: torch.nn.Module, arguments: Arguments, checked: bool) -> Any:
         """What the module returns, and what it writes written. `checked`: compared with PyTorch's,
@@ -176,7 +182,8 @@ class Network:
         strides, result = self._strides[at], results[at]
         if strides is None:
             return result
-        other = torch.empty_strided(result.shape, strides, dtype=result.dtype)
+        kind = {"dtype": result.dtype, "device": result.device}
+        other = torch.empty_strided(result.shape, strides, **kind)
         return other.copy_(result)
 
     # ------------------------------------------------------------------------------------- proof
@@ -207,4 +214,4 @@ _copy_all = getattr(torch, "_foreach_copy_", _copy_one_by_one)  # PyTorch 2.1 an
 def _tangents(results: Sequence[torch.Tensor]) -> List[torch.Tensor]:
     """Gradients to try it with, the same each time."""
     numbers = torch.Generator().manual_seed(1)
-    return [torch.randn(each.shape, generator=numbers) for each in results]
+    return [torch.randn(each.shape, generator=numbers).to(each.device) for each in results]

@@ -9,13 +9,15 @@ from __future__ import annotations
 import threading
 import weakref
 from collections import OrderedDict
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from typing import Any, Callable, Dict, Hashable, Iterator, Optional, Tuple, Union
 
 import torch
 
+from .._card import RECORDED
+from .._card import Declined as DeclinedOnCard
 from .._kept import Problem
-from .._plainly import plainly
+from .._plainly import leave_backward, plainly
 from .._statistics import PYTORCH
 from . import surroundings
 from .arguments import Arguments, arguments_of
@@ -26,6 +28,7 @@ from .engine import Engine
 from .errors import Declined
 from .guard import has_hooks
 from .network import Network, Unproved
+from .on_card import Engines
 from .random_state import untouched
 from .turns import Turns
 
@@ -38,6 +41,7 @@ _CHANGES = 4  # times that a module may have changed before it is left alone
 _TRIES = 3  # batches with which a captured network is compared before it is given up
 
 MEASURED = "measured to be faster"
+FIRST = "the first call of its kind"
 
 
 class _Record:
@@ -72,14 +76,14 @@ class Networks:
 
     def __init__(
         self,
-        engine: Engine,
+        engines: Engines,
         count: Callable[[str, str, str], None],
         measured: bool = False,
         checked: bool = False,
     ) -> None:
-        self._engine, self._count = engine, count
+        self._engines, self._count = engines, count
         self._measured, self._checked = measured, checked
-        self._choices = Choices(engine)
+        self._choices: Dict[Engine, Choices] = {}
         # By the module's id and the body's name: a weak reference to the module, and the record.
         self._records: Dict[Any, Any] = {}
         self._lock = threading.RLock()
@@ -141,14 +145,28 @@ class Networks:
         try:
             arguments, chosen, why = self._chosen(record, module, args, kwargs)
             if isinstance(chosen, Network):
-                self._count(record.name, GRAPH, "")
-                return chosen.run(module, arguments, self._checked)
+                try:
+                    results = chosen.run(module, arguments, self._checked)
+                    self._count(record.name, GRAPH, "")
+                    return results
+                except DeclinedOnCard as declined:
+                    chosen, why = PYTORCH, declined.reason
             self._count(record.name, chosen, why)
             self._local.inside = why not in record.declined.values()
-            with plainly() if why == MEASURED and chosen == PYTORCH else nullcontext():
+            if not self._is_plain(record, chosen, why):
+                return plain(module, *args, **kwargs)
+            leave_backward(why == FIRST)
+            with plainly():
                 return plain(module, *args, **kwargs)
         finally:
             self._local.inside = False
+
+    def _is_plain(self, record: _Record, chosen: str, why: str) -> bool:
+        """Whether a call is PyTorch's alone, its convolutions too. Where the next one is captured
+        whatever it takes, measuring each of them would be for nothing."""
+        if chosen != PYTORCH:
+            return False
+        return why == MEASURED or (why == FIRST and not self._measured and len(record.seen) == 1)
 
     def _chosen(self, record: _Record, module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
         """The arguments, and the network that runs them; or another way, and the reason."""
@@ -157,51 +175,82 @@ class Networks:
             return None, PYTORCH, why
         try:
             arguments = arguments_of(args, kwargs)
+            engine = self._engine_of(arguments)
             key = arguments.key, torch.is_grad_enabled(), module.training
-            return arguments, *self._way(record, module, arguments, key)
+            return arguments, *self._way(record, module, arguments, key, engine)
         except Declined as reason:
             return None, PYTORCH, str(reason)
 
+    def _engine_of(self, arguments: Arguments) -> Engine:
+        engine = self._engines.of(arguments.tensors[0])
+        for each in arguments.tensors:
+            if not engine.has(each):
+                raise Declined(f"an argument is no tensor {engine.where}")
+        reason = engine.reason()
+        if reason is not None:
+            raise Declined(reason)
+        return engine
+
     def _way(
-        self, record: _Record, module: torch.nn.Module, arguments: Arguments, key: Hashable
+        self,
+        record: _Record,
+        module: torch.nn.Module,
+        arguments: Arguments,
+        key: Hashable,
+        engine: Engine,
     ) -> Tuple[Union[Network, str], str]:
         network = record.networks.get(key)
-        if network is not None and self._holds(record, network, key):
+        recording = engine.recording
+        if network is not None and self._holds(record, network, key, engine, recording):
+            if recording and network.draws:
+                raise Declined("recorded random numbers would be the same each time")
             record.networks.move_to_end(key)
             return network, ""
         if key in record.declined:
             raise Declined(record.declined[key])
-        if key in record.ways and not self._is_due(record, key):
+        if key in record.ways and (recording or not self._is_due(record, key, engine)):
             return record.ways[key], MEASURED
+        if recording:
+            raise Declined(RECORDED)
         if key not in record.seen:
             _remember(record.seen, key, None, _SEEN)
-            raise Declined("the first call of its kind")
-        return self._captured(record, module, arguments, key)
+            raise Declined(FIRST)
+        return self._captured(record, module, arguments, key, engine)
 
-    def _holds(self, record: _Record, network: Network, key: Hashable) -> bool:
+    def _holds(
+        self, record: _Record, network: Network, key: Hashable, engine: Engine, recording: bool
+    ) -> bool:
         """Whether a network may still be used for the module."""
         changed = network.guard.changed()
         if network.pair.is_differentiated_twice:
             record.declined[key] = "gradients of its gradients are asked for"
             return False
         if changed is None:
-            return not self._is_due(record, key)
+            return recording or not self._is_due(record, key, engine)
         record.forget(changed)
         return False
 
-    def _is_due(self, record: _Record, key: Hashable) -> bool:
+    def _choices_of(self, engine: Engine) -> Choices:
+        return self._choices.setdefault(engine, Choices(engine))
+
+    def _is_due(self, record: _Record, key: Hashable, engine: Engine) -> bool:
         problem = record.problems.get(key)
-        return problem is not None and self._choices.is_due(problem)
+        return problem is not None and self._choices_of(engine).is_due(problem)
 
     def _captured(
-        self, record: _Record, module: torch.nn.Module, arguments: Arguments, key: Hashable
+        self,
+        record: _Record,
+        module: torch.nn.Module,
+        arguments: Arguments,
+        key: Hashable,
+        engine: Engine,
     ) -> Tuple[Union[Network, str], str]:
         """A new network; or the way that is faster, or was."""
         if not self._turns.begin_alone():
             raise Declined("another thread is inside a module")
         try:
-            with self._engine.lock, _normal_mode(), untouched():
-                way, network = self._settled(record, module, arguments, key)
+            with engine.lock, _normal_mode(), untouched(arguments.tensors):
+                way, network = self._settled(record, module, arguments, key, engine)
         except Exception as error:  # an unforeseen one shall not end a training either
             why = f"{error}" if isinstance(error, Declined) else f"{type(error).__name__}: {error}"
             if key not in record.unproved:
@@ -217,27 +266,38 @@ class Networks:
         return network, ""
 
     def _settled(
-        self, record: _Record, module: torch.nn.Module, arguments: Arguments, key: Hashable
+        self,
+        record: _Record,
+        module: torch.nn.Module,
+        arguments: Arguments,
+        key: Hashable,
+        engine: Engine,
     ) -> Tuple[str, Optional[Network]]:
+        choices = self._choices_of(engine)
         problem = known = None
         if self._measured:
             problem = record.problems[key] = described(module, record.body.name, key)
-            known = self._choices.known(problem)
+            known = choices.known(problem)
         if known is not None and known != GRAPH:
             return known, None
-        network = self._proved(record, module, arguments, key)
+        network = self._proved(record, module, arguments, key, engine)
         if problem is None or known == GRAPH:
             return GRAPH, network
-        way = self._choices.measure(problem, network, network.subject(module, arguments))
+        way = choices.measure(problem, network, network.subject(module, arguments))
         return way, network if way == GRAPH else None
 
     def _proved(
-        self, record: _Record, module: torch.nn.Module, arguments: Arguments, key: Hashable
+        self,
+        record: _Record,
+        module: torch.nn.Module,
+        arguments: Arguments,
+        key: Hashable,
+        engine: Engine,
     ) -> Network:
         with plainly():
             network = record.unproved.pop(key, None)
             if network is None or network.guard.changed() is not None:
-                network = Network(self._engine, module, record.body, arguments)
+                network = Network(engine, module, record.body, arguments)
             try:
                 network.prove(network.subject(module, arguments))
             except Unproved:

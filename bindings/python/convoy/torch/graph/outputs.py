@@ -1,12 +1,12 @@
-"""Values on their way to the host: results of the network, gradients, buffers it has written."""
+"""Values on their way to PyTorch: results of the network, gradients, buffers it has written."""
 
 from __future__ import annotations
 
-from typing import Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import torch
 
-from ..._context import Context
+from .engine import Engine
 from .mirror import Batch
 from .steps import Kept
 from .values import Value, host_tensor
@@ -23,23 +23,33 @@ def _is_whole(value: Value) -> bool:
 
 
 class Outputs:
-    """Values that are read together, into new tensors of PyTorch's."""
+    """Values that are read together, into new tensors of PyTorch's. `rarely`: they are fetched when
+    they are read, and a run does without them."""
 
-    def __init__(self, context: Context, values: Sequence[Value]) -> None:
-        self._values = list(values)
+    def __init__(self, engine: Engine, values: Sequence[Value], rarely: bool = False) -> None:
+        self._engine, self._values = engine, list(values)
+        self._empty: Any = torch.empty if rarely else engine.empty
         self._shapes = [each.shape if _is_whole(each) else None for each in values]
         self._there = [
             (at, (each.array.count,) if self._shapes[at] is None else each.shape)
             for at, each in enumerate(values)
             if _is_there(each)
         ]
-        tensors = [self._values[at].array.tensor for at, _ in self._there]
-        self._batch = Batch(context, tensors)  # type: ignore[arg-type]
+        tensors: Any = [self._values[at].array.tensor for at, _ in self._there]
+        self._batch = Batch(engine.context, tensors) if rarely else engine.batch(tensors)
+        self._expected: Optional[List[torch.Tensor]] = None
+
+    def begin(self) -> None:
+        """Before the run that makes them."""
+        self._expected = [self._empty(shape) for _, shape in self._there]
+        self._batch.expect(self._expected)
 
     def read(self, kept: Kept) -> List[torch.Tensor]:
-        """Waits for them. `kept`: what the host has of the same run."""
-        places = {at: torch.empty(shape) for at, shape in self._there}
-        self._batch.read(list(places.values()))
+        """Waits for them, where they are fetched. `kept`: what the host has of the same run."""
+        made = self._expected or [self._empty(shape) for _, shape in self._there]
+        self._expected = None
+        self._batch.read(made)
+        places = {at: self._engine.placed(each) for (at, _), each in zip(self._there, made)}
         return [
             self._tensor(at, places, kept) if shape is None else places[at]
             for at, shape in enumerate(self._shapes)
@@ -52,4 +62,5 @@ class Outputs:
             return host_tensor(value, places[at]).to(value.dtype).contiguous()
         elements = array.constant if array.number is None else kept[array.number]
         assert elements is not None
-        return host_tensor(value, elements).to(value.dtype, copy=True).contiguous()
+        found = host_tensor(value, elements).to(value.dtype, copy=True).contiguous()
+        return self._engine.placed(found)

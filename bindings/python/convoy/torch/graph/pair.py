@@ -25,8 +25,15 @@ _INSTANCES = 8
 class Call:
     """A forward pass whose backward pass may come."""
 
-    def __init__(self, instance: Instance, number: Optional[int], kept: Kept) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        number: Optional[int],
+        kept: Kept,
+        given: Optional[Sequence[torch.Tensor]],
+    ) -> None:
         self.instance = instance
+        self.given = given  # what backward reads where it is
         self.number = number  # of its random numbers
         self.kept = kept  # values on the host
 
@@ -70,6 +77,10 @@ class Pair:
         """Operators that the host carries out in each step."""
         return self._instances[0].host_calls
 
+    @property
+    def draws(self) -> bool:
+        return self._instances[0].draws
+
     # ----------------------------------------------------------------------------------- forward
 
     def forward(self, given: Sequence[torch.Tensor], call: Optional[Call] = None) -> Any:
@@ -80,7 +91,7 @@ class Pair:
         kept: Kept = {at: dense[at].detach().reshape(-1) for at in instance.on_host}
         number = call.number if call else _draw() if instance.draws else None
         values, news = instance.forward(dense, kept, number)
-        made = Call(instance, number, kept)
+        made = Call(instance, number, kept, dense if self._engine.in_place else None)
         instance.owner = weakref.ref(made)
         return values, news, made
 
@@ -117,8 +128,9 @@ class Pair:
             instance.zeros(at) if each is None else each.contiguous()
             for at, each in enumerate(tangents)
         ]
-        found = instance.backward(filled, dict(call.kept))
+        found = instance.backward(filled, dict(call.kept), call.given)
         instance.owner = lambda: None
+        call.given = None
         for at in self.without:
             found[at] = None
         there = sum(1 << at for at, each in enumerate(tangents) if each is not None)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import random
 from contextlib import contextmanager
-from typing import Any, Iterator
+from typing import Any, Iterator, List, Sequence
 
 import numpy
 import torch
@@ -26,12 +26,17 @@ class Watched:
         return bool(_outside() != self._before)
 
 
+def _cards(tensors: Sequence[torch.Tensor]) -> List[int]:
+    return sorted({each.get_device() for each in tensors if each.is_cuda})
+
+
 @contextmanager
-def untouched() -> Iterator[None]:
-    """Afterwards all three go on as if nothing had been drawn."""
+def untouched(tensors: Sequence[torch.Tensor]) -> Iterator[None]:
+    """Afterwards all three go on as if nothing had been drawn, also on the cards that these tensors
+    are on."""
     of_python, of_numpy = random.getstate(), numpy.random.get_state()
     try:
-        with torch.random.fork_rng(devices=[]):
+        with torch.random.fork_rng(devices=_cards(tensors)):
             yield
     finally:
         random.setstate(of_python)

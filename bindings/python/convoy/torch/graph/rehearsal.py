@@ -85,7 +85,7 @@ def shaken(tensor: torch.Tensor, which: int = 0) -> torch.Tensor:
         return tensor
     numbers = torch.Generator().manual_seed(tensor.numel() + (which << 32))
     noise = torch.randn(tensor.shape, generator=numbers, dtype=torch.float64)
-    return tensor.double() * (1 + _SHAKEN * noise)
+    return tensor.double() * (1 + _SHAKEN * noise.to(tensor.device))
 
 
 Changed = Callable[[torch.Tensor], torch.Tensor]
@@ -116,7 +116,7 @@ def rehearse(
     mode: Any = nullcontext() if drawn is None else _Drawn(drawn)
     before = [each.detach().clone() for each in given[: len(held)]]
     places = [each.data_ptr() for each in given]
-    with untouched(), in_place_of(held, given) as replaced, mode:
+    with untouched(given), in_place_of(held, given) as replaced, mode:
         outside = Watched()
         returned = _called(body, args, kwargs)
         if outside.drawn():
@@ -225,7 +225,7 @@ def differentiable_step(
     given = [each.clone() if at in set(written) else each for at, each in enumerate(given)]
     args, kwargs = arguments.filled(given[len(held) :])
     mode: Any = nullcontext() if drawn is None else _Drawn(drawn)
-    with untouched(), in_place_of(held, given), mode:
+    with untouched(given), in_place_of(held, given), mode:
         results, _, _ = _flattened(body(*args, **kwargs))
     pairs = [(results[at], each) for at, each in tangents.items() if each is not None]
     made = torch.autograd.grad(

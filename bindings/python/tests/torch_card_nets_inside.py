@@ -1,0 +1,358 @@
+"""Whole networks of PyTorch's on a card, captured: pytest runs this file by name, in a process where
+the stand-ins are the drivers (test_torch_cards.py).
+"""
+
+import copy
+import gc
+
+import pytest
+import torch
+from torch import nn
+
+import convoy.torch
+import torch_networks
+from convoy.torch import _card, _cards, _kernels, _switch
+from convoy.torch._plainly import plainly
+from standin_cards import StandinCards
+
+platform = _kernels.platform = StandinCards()
+driver = platform.driver
+
+
+@pytest.fixture(autouse=True)
+def convoy_on():
+    torch.manual_seed(0)
+    with convoy.torch.enabled(route="graph"):
+        yield
+    gc.collect()
+
+
+def ways():
+    """How calls of networks went: (what, why) -> how many."""
+    counts = _switch._current.statistics.networks()
+    found = {}
+    for (_, how, why), n in counts.items():
+        found[how, why] = found.get((how, why), 0) + n
+    return found
+
+
+def captured():
+    return ways().get(("graph", ""), 0)
+
+
+def engine():
+    (found,) = _switch._current._engines._cards.values()
+    return found
+
+
+def held():
+    """Memory of the card that Convoy has of PyTorch's."""
+    return engine()._card._memory._held
+
+
+class Pair:
+    """A network and the same for PyTorch alone."""
+
+    def __init__(self, make=torch_networks.Classifier):
+        self.net = make()
+        self.other = copy.deepcopy(self.net)
+
+    def step(self, *given, net=None):
+        """Results, gradients of parameters and of what is given, buffers."""
+        net = net or self.net
+        given = [each.detach().clone().requires_grad_() for each in given]
+        net.zero_grad()
+        y = net(*given)
+        y.backward(torch.linspace(-1, 1, y.numel()).view_as(y))
+        gradients = [each.grad for each in (*net.parameters(), *given)]
+        return [y.detach(), *gradients, *(each.clone() for each in net.buffers())]
+
+    def plainly(self, *given):
+        with plainly():
+            return self.step(*given, net=self.other)
+
+    def assert_same(self, *given):
+        assert_same(self.step(*given), self.plainly(*given))
+
+
+def assert_same(got, wanted):
+    largest = max(float(each.double().norm()) for each in wanted)
+    for a, b in zip(got, wanted):
+        assert a.shape == b.shape and a.dtype == b.dtype
+        far = float((a.double() - b.double()).norm())
+        assert far <= 1e-4 * float(b.double().norm()) + 1e-6 * largest
+
+
+def images(n=2):
+    return torch.randn(n, 3, 16, 16)
+
+
+def settled(pair, *given):
+    """Captured, and as it is from then on."""
+    for _ in range(3):
+        pair.assert_same(*given)
+    assert captured() == 2
+    return pair
+
+
+# ----------------------------------------------------------------------------------- steps
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        torch_networks.Convolutions,
+        torch_networks.Classifier,
+        torch_networks.Transposed,
+        torch_networks.Volumes,
+        torch_networks.Squeeze,
+        torch_networks.Norms,
+    ],
+)
+def test_steps_are_pytorchs(make):
+    pair = Pair(make)
+    for _ in range(4):
+        pair.assert_same(images())
+    assert captured() == 3
+
+
+def test_steps_repeat_and_wait_for_nothing():
+    pair = settled(Pair(), images())
+    pair.net.eval()
+    x = images()
+    first = [pair.step(x) for _ in range(3)][-1]
+    waits = driver.waits()
+    for _ in range(100):
+        for got, wanted in zip(pair.step(x), first):
+            assert torch.equal(got, wanted)
+    assert driver.waits() == waits
+
+
+def test_evaluation_and_other_shapes():
+    pair = settled(Pair(), images())
+    pair.net.eval()
+    pair.other.eval()
+    for n in (2, 3):
+        x = images(n)
+        with torch.no_grad():
+            for _ in range(3):
+                with plainly():
+                    wanted = pair.other(x)
+                assert_same([pair.net(x)], [wanted])
+    assert captured() == 6
+
+
+def test_views_that_begin_anywhere():
+    pair = settled(Pair(), images())
+    whole = torch.randn(2 * 3 * 16 * 16 + 1)
+    x = whole[1:].view(2, 3, 16, 16)
+    assert x.data_ptr() % 64
+    y = pair.net(x)
+    with plainly():
+        assert_same([y.detach()], [pair.other(x).detach()])
+    turned = images().contiguous(memory_format=torch.channels_last)
+    for _ in range(3):
+        pair.assert_same(turned)
+
+
+def test_parameters_that_are_written_and_replaced():
+    pair = settled(Pair(), images())
+    for net in (pair.net, pair.other):
+        with torch.no_grad():
+            for each in net.parameters():
+                each.mul_(0.9)
+            net.head.weight.data = net.head.weight.data * 1.1
+    pair.assert_same(images())
+    assert captured() == 3
+
+
+def test_passes_that_wait_for_their_backward():
+    pair = settled(Pair(), images())
+    pair.net.eval()
+    pair.other.eval()
+    given = [images() for _ in range(3)]
+
+    def several(net):
+        leaves = [each.clone().requires_grad_() for each in given]
+        net.zero_grad()
+        results = [net(each) for each in leaves]
+        for each in (1, 2, 0):
+            results[each].square().sum().backward()
+        return [each.grad for each in (*leaves, *net.parameters())]
+
+    for _ in range(3):
+        with plainly():
+            wanted = several(pair.other)
+        assert_same(several(pair.net), wanted)
+
+
+def test_backward_once_more():
+    pair = settled(Pair(torch_networks.Convolutions), images())
+    pair.net.eval()
+    pair.other.eval()
+
+    def twice(net):
+        x = images().fill_(0.3).requires_grad_()
+        y = net(x)
+        found = [torch.autograd.grad(y.sum(), x, retain_graph=True)[0] for _ in range(2)]
+        return [y.detach(), *found]
+
+    for _ in range(3):
+        with plainly():
+            wanted = twice(pair.other)
+        assert_same(twice(pair.net), wanted)
+
+
+def test_memory_is_given_back():
+    pair = settled(Pair(), images())
+    kept = len(held())
+    for _ in range(20):
+        pair.step(images())
+    assert len(held()) == kept
+    y = pair.net(images())
+    assert len(held()) > kept  # for its backward pass
+    del y
+    pair.step(images())
+    assert len(held()) == kept
+    pair.net = None
+    gc.collect()
+    convoy.torch.disable()
+    convoy.torch.enable(route="graph")
+
+
+# -------------------------------------------------------------------------------- recorded
+
+
+def test_a_recorded_step_is_replayed():
+    pair = settled(Pair(), images())
+    x, ones = images(), torch.ones(2, 10)
+    parameters = list(pair.net.parameters())
+    with platform.recorded() as replay:
+        y = pair.net(x)
+        found = torch.autograd.grad(y, parameters, ones)
+    assert captured() == 3
+    for scale in (1.0, 0.5, 2.0):
+        x.copy_(images())
+        with torch.no_grad():
+            for a, b in zip(parameters, pair.other.parameters()):
+                b.copy_(a.mul_(scale))
+        replay[0]()
+        with plainly():
+            wanted = pair.other(x)
+            gradients = torch.autograd.grad(wanted, list(pair.other.parameters()), ones)
+        assert_same([y.detach(), *found], [wanted.detach(), *gradients])
+
+
+def test_what_is_new_is_not_recorded():
+    pair = Pair()
+    for _ in range(2):  # seen once, and then again
+        with platform.recorded():
+            pair.net(images())
+    assert ways() == {("pytorch", _card.RECORDED): 2}
+    settled(pair, images())
+
+
+def test_random_numbers_are_not_recorded():
+    net = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Linear(8, 4))
+    x = torch.randn(4, 8)
+    for _ in range(3):
+        net(x).sum().backward()
+    assert captured() == 2
+    with platform.recorded():
+        net(x)
+    assert ways()["pytorch", "recorded random numbers would be the same each time"] == 1
+
+
+# ----------------------------------------------------------------------- what goes wrong
+
+
+def test_a_failing_launch_is_an_error():
+    pair = settled(Pair(), images())
+    driver.fail_next(1)
+    with pytest.raises(RuntimeError, match="Convoy: .* failed, and the tensors' memory is not"):
+        pair.net(images())
+    for net in (pair.net, pair.other):
+        net.load_state_dict(pair.other.state_dict())
+    pair.assert_same(images())
+    assert "1 faults of the device" in convoy.torch.report()
+
+
+def test_a_device_that_fails_between_the_passes():
+    pair = settled(Pair(), images())
+    y = pair.net(images())
+    driver.fail_next(1)
+    with pytest.raises(RuntimeError, match="failed"):
+        y.sum().backward()
+    with pytest.raises(RuntimeError):
+        y.sum().backward()  # what forward has left is lost
+    pair.other.load_state_dict(pair.net.state_dict())
+    pair.assert_same(images())
+
+
+class Full(RuntimeError):
+    """The card's memory is."""
+
+
+def test_a_lack_of_memory_is_the_allocators_error(monkeypatch):
+    pair = settled(Pair(), images())
+
+    def full(size, index):
+        raise Full("out of memory")
+
+    monkeypatch.setattr(engine()._card._memory, "make", full)
+    with pytest.raises(Full):
+        pair.step(images())
+    monkeypatch.undo()
+    pair.other.load_state_dict(pair.net.state_dict())
+    pair.assert_same(images())
+
+
+# --------------------------------------------------------------------- what PyTorch computes
+
+
+def test_tf32(monkeypatch):
+    pair = settled(Pair(), images())
+    monkeypatch.setattr(platform, "tf32", True)
+    pair.assert_same(images())
+    assert ways()["pytorch", _cards.TF32] == 1
+
+
+class Sorted(nn.Module):
+    """An operator that Convoy has not."""
+
+    def __init__(self):
+        super().__init__()
+        self.inside = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+
+    def forward(self, x):
+        return self.inside(x).sort(dim=1)[0]
+
+
+def test_what_convoy_has_not():
+    pair = Pair(Sorted)
+    for _ in range(4):
+        pair.assert_same(torch.randn(4, 8))
+    counts = _switch._current.statistics.networks()
+    assert any("1 operators that Convoy has not: sort" in why for _, _, why in counts)
+    assert counts["Sequential", "graph", ""] >= 1  # inside of it
+
+
+class Chosen(nn.Module):
+    """Reads rows by numbers that are a buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Parameter(torch.randn(6, 8))
+        self.register_buffer("index", torch.tensor([5, 0, 3, 3]))
+        self.head = nn.Linear(8, 8)
+
+    def forward(self, x):
+        return self.head(x + self.table[self.index])
+
+
+def test_numbers_of_rows_that_change():
+    pair = settled(Pair(Chosen), torch.randn(4, 8))
+    for net in (pair.net, pair.other):
+        net.index.fill_(2)
+    for _ in range(3):
+        pair.assert_same(torch.randn(4, 8))
