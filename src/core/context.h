@@ -71,16 +71,16 @@ struct convoy_context {
   bool wants_cpu;    /* the CPU engine is what was asked for */
   bool lost;         /* the device failed for good and failover is off: operations fail */
   char lost_sentence[256];
-  cvy_fallback fallback; /* the CPU engine in place of what was asked for */
-  char chosen[320];      /* why it is this device */
-  uint64_t last_id;      /* of arrays */
-  uint64_t last_ticket;  /* the device has accepted commands up to here */
-  uint64_t faults_met;   /* by which what the device was told once may have got lost */
-  uint64_t last_plan;    /* number of the newest plan that the device was given */
-  uint64_t stream;       /* of somebody else, where its commands go, ... */
-  bool has_stream;       /* ...if there is one */
+  cvy_fallback fallback;  /* the CPU engine in place of what was asked for */
+  char chosen[320];       /* why it is this device */
+  uint64_t last_id;       /* of arrays */
+  uint64_t last_ticket;   /* the device has accepted commands up to here */
+  uint64_t faults_met;    /* by which what the device was told once may have got lost */
+  uint64_t last_plan;     /* number of the newest plan that the device was given */
+  uint64_t stream;        /* of somebody else, where its commands go, ... */
+  bool has_stream;        /* ...if there is one */
   uint64_t foreign_moves; /* how often tensors have got other memory of somebody else's */
-  int64_t step;          /* of the training, from convoy_mark_step */
+  int64_t step;           /* of the training, from convoy_mark_step */
   volatile int interrupt;
   uint64_t seed, draws; /* of random numbers, and operations that have had some since it was set */
 

@@ -137,3 +137,184 @@ def test_other_cards_and_no_stream():
         context.set_stream(0)
         with pytest.raises(convoy.ArgumentError, match=f"is on {KIND}:1"):
             context.wrap(OnCard(aligned((4, 16)), index=1))
+
+
+# ----------------------------------------------------------------------------------- graphs
+
+
+@pytest.fixture
+def driver():
+    from standin_cards import Driver
+
+    return Driver()
+
+
+def wrapped(context, *arrays):
+    return [context.wrap(OnCard(each)) for each in arrays]
+
+
+class Layer:
+    """A convolution, ReLU and the gradient of the weights, in two stages, on arrays of a card."""
+
+    def __init__(self, context):
+        self.context = context
+        self.x, self.w = aligned((2, 8, 10, 10)), aligned((16, 8, 3, 3))
+        self.y, self.dy = aligned((2, 16, 10, 10)), aligned((2, 16, 10, 10))
+        self.dw = aligned((16, 8, 3, 3))
+        self.on_card = wrapped(context, self.x, self.w, self.y, self.dy, self.dw)
+        self.graph = context.capture(self._capture)
+
+    def _capture(self):
+        x, w, y, dy, dw = self.on_card
+        made = self.context.relu(self.context.forward(x, w, padding=1))
+        y.assign(made)
+        self.context.cut()
+        (gradient,) = self.context.gradients(made, [w], dy=dy)
+        dw.assign(gradient)
+
+    def assert_right(self, y, dw):
+        with convoy.Context("cpu") as cpu:
+            wanted = np.maximum(cpu.forward(self.x, self.w, padding=1), 0)
+            dy = np.where(wanted > 0, self.dy, 0).astype(np.float32)
+            gradient = cpu.backward_weights(self.x, dy, self.w.shape, padding=1)
+        self.context.sync()
+        np.testing.assert_array_equal(y, wanted)
+        np.testing.assert_array_equal(dw, gradient)
+
+
+def test_graphs_work_in_place(context):
+    layer = Layer(context)
+    for seed in range(4):
+        layer.y[...] = layer.dw[...] = 9
+        layer.x[...] = np.random.default_rng(seed).integers(-4, 5, layer.x.shape)
+        for stage in (0, 1):
+            layer.graph.run_stage(stage)
+        layer.assert_right(layer.y, layer.dw)
+
+
+def test_graphs_on_other_arrays(context):
+    layer = Layer(context)
+    layer.graph.run()
+    y, dw = aligned(layer.y.shape), aligned(layer.dw.shape)
+    layer.y[...] = layer.dw[...] = 7
+    owner = weakref.ref(dw.base)
+    context.rewrap(layer.on_card[2], OnCard(y))
+    context.rewrap(layer.on_card[4], OnCard(dw))
+    layer.graph.run()
+    layer.assert_right(y, dw)
+    assert (layer.y == 7).all() and (layer.dw == 7).all()
+    del dw
+    context.rewrap(layer.on_card[4], OnCard(layer.dw))
+    gc.collect()
+    assert owner() is None
+
+
+def test_what_is_read_and_written(context):
+    a, b = aligned((4, 16)), aligned((4, 16))
+    b[...] = a + 3
+    first, second = a.copy(), b.copy()
+    update = convoy.Program("w = w - 0.5 * g")
+    left, right = wrapped(context, a, b)
+
+    def step():
+        context.apply(update, left, right, out=left)
+        context.apply(update, right, left, out=right)  # of the new one
+
+    graph = context.capture(step)
+    for _ in range(3):
+        graph.run()
+        first -= np.float32(0.5) * second
+        second -= np.float32(0.5) * first
+        context.sync()
+        np.testing.assert_array_equal(a, first)
+        np.testing.assert_array_equal(b, second)
+
+
+def test_arrays_that_change_places(context):
+    a, b = aligned((4, 16)), aligned((4, 16))
+    b[...] = a + 1
+    left, right = wrapped(context, a, b)
+
+    def swap():
+        before = context.tensor(a.shape)
+        before.assign(left)
+        left.assign(right)
+        right.assign(before)
+
+    graph = context.capture(swap)
+    first, second = a.copy(), b.copy()
+    for _ in range(3):
+        graph.run()
+        context.sync()
+        first, second = second, first
+        np.testing.assert_array_equal(a, first)
+        np.testing.assert_array_equal(b, second)
+
+
+def test_one_result_for_several(context):
+    x = aligned((4, 16))
+    y, z = aligned((4, 16)), aligned((4, 16))
+    of_x, of_y, of_z = wrapped(context, x, y, z)
+
+    def double():
+        made = context.add(of_x, of_x)
+        of_y.assign(made)
+        of_z.assign(context.add(of_x, of_x))
+        return made
+
+    graph = context.capture(double)
+    for _ in range(3):
+        y[...] = z[...] = 0
+        own = graph.run()
+        np.testing.assert_array_equal(own.read(), x + x)
+        np.testing.assert_array_equal(y, x + x)
+        np.testing.assert_array_equal(z, x + x)
+
+
+def test_memory_that_overlaps(context):
+    layer = Layer(context)
+    layer.graph.run()
+    before = layer.y.copy()
+    room = aligned((2 * layer.y.size,))
+    x = room[: layer.x.size].reshape(layer.x.shape)
+    y = room[1024 : 1024 + layer.y.size].reshape(layer.y.shape)
+    context.rewrap(layer.on_card[0], OnCard(x))
+    context.rewrap(layer.on_card[2], OnCard(y))
+    with pytest.raises(convoy.ArgumentError, match="is written, and overlaps 0x"):
+        layer.graph.run()
+    context.rewrap(layer.on_card[0], OnCard(layer.x))
+    context.rewrap(layer.on_card[2], OnCard(layer.y))
+    layer.graph.run()
+    context.sync()
+    np.testing.assert_array_equal(layer.y, before)
+
+
+def test_what_cannot_be_moved(context):
+    tensor = context.wrap(OnCard(aligned((4, 16))))
+    with pytest.raises(convoy.ShapeError, match=r"array is float32 of \(16, 4\), the tensor"):
+        context.rewrap(tensor, OnCard(aligned((16, 4))))
+    with pytest.raises(convoy.ShapeError, match="array is int32"):
+        context.rewrap(tensor, OnCard(aligned((4, 16), np.int32)))
+    with pytest.raises(convoy.ArgumentError, match="one of Convoy's own"):
+        context.rewrap(context.tensor((4, 16)), OnCard(aligned((4, 16))))
+    with pytest.raises(convoy.ArgumentError, match="must be a multiple of 64"):
+        context.rewrap(tensor, OnCard(aligned((4, 16), offset=4)))
+    with pytest.raises(convoy.ArgumentError, match="while a capture is open"):
+        context.capture(lambda: context.rewrap(tensor, OnCard(aligned((4, 16)))))
+
+
+def test_what_a_device_loses_is_lost(context, driver):
+    x = aligned((4, 16))
+    (of_x,) = wrapped(context, x)
+    graph = context.capture(lambda: context.add(of_x, of_x))
+    for _ in range(2):
+        np.testing.assert_array_equal(graph.run().read(), x + x)
+    own = graph.run()
+    driver.fail_next(700)  # the context is gone with all that is in it
+    with pytest.raises(convoy.DeviceError):
+        graph.run()
+        context.sync()
+    for _ in range(2):
+        with pytest.raises(convoy.DeviceError, match="700"):
+            own.read()
+    np.testing.assert_array_equal(graph.run().read(), x + x)

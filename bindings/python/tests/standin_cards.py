@@ -137,7 +137,12 @@ class StandinCards:
         replay.append(lambda: self.driver.launch(graph, stream))
 
     def memory(self, size, index):
-        made = torch.empty(size, dtype=torch.uint8)
+        return self._pooled(torch.empty(size, dtype=torch.uint8))
+
+    def empty(self, shape, index):
+        return self._pooled(torch.empty(tuple(shape)))
+
+    def _pooled(self, made):
         if self._recording:
             self._pool.append(made)
         return made

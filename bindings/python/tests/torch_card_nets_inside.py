@@ -80,7 +80,7 @@ def assert_same(got, wanted):
     for a, b in zip(got, wanted):
         assert a.shape == b.shape and a.dtype == b.dtype
         far = float((a.double() - b.double()).norm())
-        assert far <= 1e-4 * float(b.double().norm()) + 1e-6 * largest
+        assert far <= 2e-4 * float(b.double().norm()) + 1e-5 * largest
 
 
 def images(n=2):
@@ -209,15 +209,11 @@ def test_memory_is_given_back():
     for _ in range(20):
         pair.step(images())
     assert len(held()) == kept
-    y = pair.net(images())
+    y = pair.net(images().requires_grad_())
     assert len(held()) > kept  # for its backward pass
     del y
     pair.step(images())
     assert len(held()) == kept
-    pair.net = None
-    gc.collect()
-    convoy.torch.disable()
-    convoy.torch.enable(route="graph")
 
 
 # -------------------------------------------------------------------------------- recorded
@@ -225,15 +221,15 @@ def test_memory_is_given_back():
 
 def test_a_recorded_step_is_replayed():
     pair = settled(Pair(), images())
-    x, ones = images(), torch.ones(2, 10)
+    x, ones = images().requires_grad_(), torch.ones(2, 10)
     parameters = list(pair.net.parameters())
     with platform.recorded() as replay:
         y = pair.net(x)
         found = torch.autograd.grad(y, parameters, ones)
     assert captured() == 3
     for scale in (1.0, 0.5, 2.0):
-        x.copy_(images())
         with torch.no_grad():
+            x.copy_(images())
             for a, b in zip(parameters, pair.other.parameters()):
                 b.copy_(a.mul_(scale))
         replay[0]()
@@ -249,6 +245,7 @@ def test_what_is_new_is_not_recorded():
         with platform.recorded():
             pair.net(images())
     assert ways() == {("pytorch", _card.RECORDED): 2}
+    pair.other.load_state_dict(pair.net.state_dict())
     settled(pair, images())
 
 
@@ -270,23 +267,27 @@ def test_a_failing_launch_is_an_error():
     pair = settled(Pair(), images())
     driver.fail_next(1)
     with pytest.raises(RuntimeError, match="Convoy: .* failed, and the tensors' memory is not"):
-        pair.net(images())
-    for net in (pair.net, pair.other):
-        net.load_state_dict(pair.other.state_dict())
+        pair.net(images().requires_grad_())
+    pair.net.load_state_dict(pair.other.state_dict())
     pair.assert_same(images())
     assert "1 faults of the device" in convoy.torch.report()
 
 
 def test_a_device_that_fails_between_the_passes():
     pair = settled(Pair(), images())
-    y = pair.net(images())
+    x = images()
+    y = pair.net(x.requires_grad_())
+    pair.net.zero_grad()
     driver.fail_next(1)
     with pytest.raises(RuntimeError, match="failed"):
         y.sum().backward()
-    with pytest.raises(RuntimeError):
-        y.sum().backward()  # what forward has left is lost
-    pair.other.load_state_dict(pair.net.state_dict())
-    pair.assert_same(images())
+    assert all(each.grad is None for each in pair.net.parameters())
+    y.sum().backward()  # of what forward has left nothing was lost
+    with plainly():
+        pair.other.zero_grad()
+        pair.other(x).sum().backward()
+    got, wanted = ([each.grad for each in net.parameters()] for net in (pair.net, pair.other))
+    assert_same(got, wanted)
 
 
 class Full(RuntimeError):
@@ -333,7 +334,7 @@ def test_what_convoy_has_not():
     for _ in range(4):
         pair.assert_same(torch.randn(4, 8))
     counts = _switch._current.statistics.networks()
-    assert any("1 operators that Convoy has not: sort" in why for _, _, why in counts)
+    assert any("operators that Convoy has not: sort" in why for _, _, why in counts)
     assert counts["Sequential", "graph", ""] >= 1  # inside of it
 
 

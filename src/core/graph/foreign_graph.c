@@ -44,22 +44,21 @@ static int by_address(const void *left, const void *right) {
   return (a->first > b->first) - (a->first < b->first);
 }
 
+static convoy_status refuse(const range *written, const range *other) {
+  return cvy_fail(CONVOY_ERR_ARGUMENT,
+                  "memory at %#llx to %#llx is written, and overlaps %#llx to %#llx of another "
+                  "tensor of the graph",
+                  (unsigned long long)written->first, (unsigned long long)written->end,
+                  (unsigned long long)other->first, (unsigned long long)other->end);
+}
+
 static convoy_status compare(range *ranges, int32_t count) {
   qsort(ranges, (size_t)count, sizeof *ranges, by_address);
   range read = {0}, written = {0}; /* that of each kind which ends last */
   for (int32_t i = 0; i < count; i++) {
     const range *now = &ranges[i];
-    const range *over = now->first < written.end              ? &written
-                        : now->written && now->first < read.end ? &read
-                                                                : NULL;
-    if (over)
-      return cvy_fail(CONVOY_ERR_ARGUMENT,
-                      "memory at %#llx to %#llx is written, and overlaps %#llx to %#llx of another "
-                      "tensor of the graph",
-                      (unsigned long long)(over->written ? over : now)->first,
-                      (unsigned long long)(over->written ? over : now)->end,
-                      (unsigned long long)(over->written ? now : over)->first,
-                      (unsigned long long)(over->written ? now : over)->end);
+    if (now->first < written.end) return refuse(&written, now);
+    if (now->written && now->first < read.end) return refuse(now, &read);
     range *last = now->written ? &written : &read;
     if (now->end > last->end) *last = *now;
   }
@@ -155,7 +154,6 @@ convoy_status cvy_foreign_graph_end(const convoy_graph *graph) {
   cvy_shared_memory_drop(graph->context);
   for (int32_t v = 0; v < list->values; v++)
     if (list->value[v].tensor) cvy_foreign_forget(list->value[v].tensor->store);
-  for (int32_t i = 0; i < graph->outputs; i++)
-    cvy_foreign_forget(graph->output[i].tensor->store);
+  for (int32_t i = 0; i < graph->outputs; i++) cvy_foreign_forget(graph->output[i].tensor->store);
   return cvy_foreign_enqueued(graph->context);
 }

@@ -63,8 +63,7 @@ static bool is_foreign(const convoy_graph *graph) {
   bool found = false;
   for (int32_t v = 0; v < list->values; v++)
     found |= list->value[v].tensor && list->value[v].tensor->store->foreign;
-  for (int32_t i = 0; i < graph->outputs; i++)
-    found |= graph->output[i].tensor->store->foreign;
+  for (int32_t i = 0; i < graph->outputs; i++) found |= graph->output[i].tensor->store->foreign;
   return found;
 }
 

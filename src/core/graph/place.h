@@ -12,8 +12,8 @@ enum { CVY_NOWHERE = -1 };
  * in the order of the outputs. */
 typedef struct cvy_places {
   int32_t shared, own, homes, bases; /* how many of each, and in all */
-  int64_t *bytes;             /* of each block */
-  int32_t *base;              /* of each value; CVY_NOWHERE of what has no elements */
+  int64_t *bytes;                    /* of each block */
+  int32_t *base;                     /* of each value; CVY_NOWHERE of what has no elements */
   int64_t *at;
 } cvy_places;
 

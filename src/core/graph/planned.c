@@ -75,8 +75,7 @@ static convoy_status take_memory(const convoy_graph *graph) {
   for (int32_t i = 0; i < graph->plan->inputs && !status; i++, binding++)
     *binding = binding_of(made->input[i]);
   for (int32_t i = 0; i < graph->outputs && !status; i++)
-    if (cvy_place_is_home(graph->plan, i))
-      *binding++ = binding_of(graph->output[i].tensor->store);
+    if (cvy_place_is_home(graph->plan, i)) *binding++ = binding_of(graph->output[i].tensor->store);
   return status;
 }
 

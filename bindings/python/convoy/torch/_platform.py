@@ -6,7 +6,7 @@ It is an object, so that tests can have PyTorch compute on something else.
 from __future__ import annotations
 
 import time
-from typing import Any, Callable, Dict, Optional
+from typing import Any, Callable, Dict, Optional, Sequence
 
 import torch
 
@@ -45,6 +45,10 @@ class Cards:
     def index(self, tensor: Tensor) -> Optional[int]:
         """Of the card that a tensor is on; None: it is on none."""
         return tensor.get_device() if tensor.is_cuda else None
+
+    def empty(self, shape: Sequence[int], index: int) -> Tensor:
+        """Of float32. While the stream is recorded its memory is the graph's, too."""
+        return torch.empty(tuple(shape), device=torch.device("cuda", index))
 
     def torch_device(self, index: int) -> torch.device:
         return torch.device("cuda", index)

@@ -101,7 +101,7 @@ class CardEngine(Engine):
         return tensor.to(self._platform.torch_device(self._index))
 
     def empty(self, shape: Sequence[int]) -> torch.Tensor:
-        return torch.empty(tuple(shape), device=self._platform.torch_device(self._index))
+        return self._platform.empty(shape, self._index)  # type: ignore[no-any-return]
 
     def settle(self) -> None:
         self._platform.synchronize(self._index)
