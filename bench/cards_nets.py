@@ -1,8 +1,8 @@
-"""Networks on a card with Convoy's convolutions: gradients against float64, the same bits again,
-and memory over many steps. float32, TF32 off.
+"""Networks on a card with Convoy's convolutions, or with --route graph captured as a whole:
+gradients against float64, the same bits again, and memory over many steps. float32, TF32 off.
 
     PYTHONPATH=bindings/python python3 bench/cards_nets.py [--nets NAME,...] [--steps 2000]
-        [--seconds 240]
+        [--seconds 240] [--route convoy|graph]
 
 Of each network's step all gradients are computed in float64, by PyTorch alone and with Convoy. What
 counts is how far a gradient is from float64's, as a part of its norm: Convoy's may be three times
@@ -72,11 +72,16 @@ SPECIAL = {
 @contextlib.contextmanager
 def plainly():
     session = _switch._current
-    _kernels.use(None)
+    use(None)
     try:
         yield
     finally:
-        _kernels.use(session)
+        use(session)
+
+
+def use(session):
+    _kernels.use(session)
+    _switch._current = session
 
 
 def build(name):
@@ -127,6 +132,16 @@ def farther_than_rounding(model, x, exact, far):
     return far
 
 
+def networks():
+    return _switch._current.statistics.networks()
+
+
+def ways_since(before):
+    """How calls of networks went since then."""
+    new = {key[1:]: n - before.get(key, 0) for key, n in networks().items()}
+    return ", ".join(f"{n} by {how} {why}".strip() for (how, why), n in new.items() if n)
+
+
 def same(a, b):
     return [name for name in a if not torch.equal(a[name], b[name])]
 
@@ -139,6 +154,10 @@ def check(name):
         theirs = gradients(model, x)
         exact = gradients(copy.deepcopy(model).double(), x.double())
     before = convoy.torch.counts()
+    graph = _switch._current.settings.route == "graph"
+    for _ in range(2 if graph else 0):  # seen first, then captured
+        gradients(model, x)
+    ways = networks()
     ours = gradients(model, x)
     again = gradients(model, x)
     new = {k: n - before.get(k, 0) for k, n in convoy.torch.counts().items()}
@@ -166,7 +185,9 @@ def check(name):
         said += f"; other bits in {len(other)}, PyTorch's own in {len(theirs_too)}"
         if len(other) > len(theirs_too):
             far.append(f"bits of {other[:3]}")
-    if not through:
+    if graph:
+        said = f"{ways_since(ways)}, at most {said.split(', at most ')[1]}"
+    elif not through:
         far.append("nothing went through Convoy")
     print(f"{'FAILED' if far else 'ok    '} {name:20} {said} {'; '.join(far[:3])}", flush=True)
     return not far
@@ -202,9 +223,10 @@ def main():
     parser.add_argument("--nets", default=",".join([*NETS, *SPECIAL]))
     parser.add_argument("--steps", type=int, default=2000)
     parser.add_argument("--seconds", type=float, default=240, help="nothing is begun later")
+    parser.add_argument("--route", default="convoy", choices=("convoy", "graph"))
     options = parser.parse_args()
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
-    convoy.torch.enable(route="convoy")
+    convoy.torch.enable(route=options.route)
     until = time.perf_counter() + options.seconds
     work = [(memory_of_steps, options.steps)] if options.steps else []
     work += [(check, name) for name in options.nets.split(",") if name]

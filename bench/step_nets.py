@@ -60,6 +60,33 @@ def _yolo(batch, device, updates, change):
     return model, x, step
 
 
+def _ultralytics(batch, device, change):
+    """With their loss, which assigns boxes to places."""
+    from ultralytics.nn.tasks import DetectionModel
+    from ultralytics.utils import DEFAULT_CFG
+
+    model = DetectionModel("yolov8n.yaml", nc=80, verbose=False).to(device).train()
+    model.args = DEFAULT_CFG
+    boxes = 8 * batch
+    corners = torch.rand(boxes, 2) / 2 + 0.25, torch.rand(boxes, 2) / 3 + 0.05
+    labels = {
+        "img": torch.rand(batch, 3, 640, 640),
+        "batch_idx": torch.arange(batch).repeat_interleave(8).float(),
+        "cls": torch.randint(80, (boxes, 1)).float(),
+        "bboxes": torch.cat(corners, 1),
+    }
+    labels = {name: values.to(device) for name, values in labels.items()}
+    optimizer = torch.optim.SGD(model.parameters(), 1e-4, momentum=0.9)
+    call = change(model)
+
+    def step():
+        optimizer.zero_grad()
+        call(labels)[0].sum().backward()
+        optimizer.step()
+
+    return model, labels["img"], step
+
+
 def _classifier(model, x, classes, device, change):
     model = model.to(device).train()
     model(x)  # lazy layers take their extents
@@ -78,12 +105,15 @@ def _classifier(model, x, classes, device, change):
 
 
 def make(name, device="cuda", updates=False, change=None):
-    """`name`: yolov8n, eegnet or one of torchvision's, and behind a colon the batch; `updates`:
+    """`name`: yolov8n, that with Ultralytics' own loss as ultralytics, eegnet or one of
+    torchvision's, and behind a colon the batch; `updates`:
     whether YOLOv8n's step ends with an optimizer, as the others' do; `change`: what is called in
     the model's place, made of it, as by torch.compile."""
     kind, _, batch = name.partition(":")
     change = change or (lambda model: model)
     torch.manual_seed(0)
+    if kind == "ultralytics":
+        return _ultralytics(int(batch), device, change)
     if kind == "yolov8n":
         return _yolo(int(batch), device, updates, change)
     if kind == "eegnet":

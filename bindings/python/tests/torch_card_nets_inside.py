@@ -1,5 +1,5 @@
-"""Whole networks of PyTorch's on a card, captured: pytest runs this file by name, in a process where
-the stand-ins are the drivers (test_torch_cards.py).
+"""Whole networks of PyTorch's on a card, captured: pytest runs this file by name, in a process
+where the stand-ins are the drivers (test_torch_cards.py).
 """
 
 import copy

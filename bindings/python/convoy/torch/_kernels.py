@@ -33,7 +33,7 @@ def _override(key: str, taken: List[Any]) -> None:
         return (_native.forward if by is None else by.convolution)(*arguments)
 
     def convolution_backward(*arguments: Any) -> Any:
-        by = None if is_plain() or is_backward_left() else taken[0]
+        by = None if is_backward_left() else taken[0]
         return (_native.backward if by is None else by.convolution_backward)(*arguments)
 
     _library[0].impl("convolution", convolution, key)

@@ -94,8 +94,8 @@ def _timed(way: _Way, settle: Callable[[], None]) -> float:
 
 
 def contest(network: Network, subject: Subject, settle: Callable[[], None]) -> Outcome:
-    """`settle` waits for what a step has left under way. The ways take turns, so that what else the machine does strikes all of them; the first step
-    of each is for making ready."""
+    """The ways take turns, so that what else the machine does strikes all of them; the first step
+    of each is for making ready. `settle` waits for what a step has left under way."""
     running: List[_Way] = [_Captured(network, subject)]
     running += [_Pytorch(subject, False), _Pytorch(subject, True)]
     times: Dict[str, List[float]] = {way.name: [] for way in running}

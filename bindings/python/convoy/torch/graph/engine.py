@@ -1,4 +1,4 @@
-"""Where captured networks run: a context of their own, since nothing else may be called on a context
+"""Where captured networks run: a context of their own, since nothing else may be called on one
 while operations are captured there, and how PyTorch's tensors get there and back.
 """
 

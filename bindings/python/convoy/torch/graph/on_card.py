@@ -1,6 +1,6 @@
-"""Captured networks on tensors that are on a card already: graphs read and write PyTorch's memory in
-PyTorch's stream. Nothing is copied, and nothing waits but a network's proof, so that steps can be
-recorded in CUDA graphs. Parameters, optimizers and losses stay PyTorch's.
+"""Captured networks on tensors that are on a card already: graphs read and write PyTorch's memory
+in PyTorch's stream. Nothing is copied, and nothing waits but a network's proof, so that steps can
+be recorded in CUDA graphs. Parameters, optimizers and losses stay PyTorch's.
 """
 
 from __future__ import annotations
