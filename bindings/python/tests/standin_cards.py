@@ -108,6 +108,7 @@ class StandinCards:
         self.tf32 = False
         self.bad = ""
         self.slow = set()  # ways that take long
+        self.host = set()  # where tensors begin that are on no card
         self._stream = 0
         self._recording = False
         self._pool = []  # of what was recorded
@@ -148,7 +149,7 @@ class StandinCards:
         return made
 
     def index(self, tensor):
-        return 0
+        return None if tensor.data_ptr() in self.host else 0
 
     def torch_device(self, index):
         return torch.device("cpu")

@@ -24,6 +24,7 @@ def convoy_on():
     torch.manual_seed(0)
     with convoy.torch.enabled(route="graph"):
         yield
+    platform.host.clear()
     gc.collect()
 
 
@@ -249,15 +250,61 @@ def test_what_is_new_is_not_recorded():
     settled(pair, images())
 
 
-def test_random_numbers_are_not_recorded():
-    net = nn.Sequential(nn.Linear(8, 8), nn.Dropout(0.5), nn.Linear(8, 4))
-    x = torch.randn(4, 8)
+def test_random_numbers_are_pytorchs():
+    """So that PyTorch draws others when what was recorded is replayed."""
+    net = nn.Sequential(nn.Linear(8, 64), nn.Dropout(0.5), nn.Linear(64, 4))
+    x = torch.randn(4, 8, requires_grad=True)
+
+    def step(seed):
+        torch.manual_seed(seed)
+        net.zero_grad()
+        x.grad = None
+        y = net(x)
+        before = torch.get_rng_state()
+        y.sum().backward(retain_graph=True)
+        once = x.grad.clone()
+        y.sum().backward()  # of the same numbers
+        assert torch.equal(x.grad, 2 * once) and torch.equal(torch.get_rng_state(), before)
+        return y.detach(), once
+
+    for _ in range(2):
+        step(1)
+    (a, da), (b, db), (c, _) = step(1), step(1), step(2)
+    assert captured() == 4
+    assert torch.equal(a, b) and torch.equal(da, db) and not torch.equal(a, c)
+    with platform.recorded() as replay:
+        y = net(x)
+    replay[0]()
+    assert captured() == 5 and y.shape == (4, 4)
+
+
+# -------------------------------------------------------------------------- on the host
+
+
+class Strides(nn.Module):
+    """Numbers of the host beside a network on a card."""
+
+    def __init__(self):
+        super().__init__()
+        self.inside = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
+        self.unread = torch.tensor([8.0, 16.0])
+        self.scale = torch.tensor(0.5)
+        platform.host |= {self.unread.data_ptr(), self.scale.data_ptr()}
+
+    def forward(self, x):
+        return self.inside(x) * self.scale
+
+
+def test_numbers_of_the_host():
+    pair = Pair(Strides)
+    platform.host.add(pair.other.scale.data_ptr())
+    settled(pair, torch.randn(4, 8))
+    for net in (pair.net, pair.other):
+        net.scale.fill_(2.0)
     for _ in range(3):
-        net(x).sum().backward()
-    assert captured() == 2
-    with platform.recorded():
-        net(x)
-    assert ways()["pytorch", "recorded random numbers would be the same each time"] == 1
+        pair.assert_same(torch.randn(4, 8))
+    assert ways()["pytorch", "the first call of its kind"] == 1
+    assert captured() == 5
 
 
 # ----------------------------------------------------------------------- what goes wrong

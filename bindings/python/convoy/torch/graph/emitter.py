@@ -23,7 +23,7 @@ from ..._tensor import Tensor as DeviceTensor
 from .axes import MOST, Axes, Shape, padded
 from .boxes import Axis, box
 from .errors import Unsupported
-from .programs import program
+from .programs import literal, program
 from .values import Array, Value, meta_of, on_device
 
 #: Types whose values a device has as float32, or as they are.
@@ -49,8 +49,11 @@ class Emitter:
         context: Context,
         for_host: Callable[[Array], None],
         shared: Optional[Dict[Hashable, Value]] = None,
+        draw: Optional[Callable[[Shape, Optional[float], torch.dtype], Value]] = None,
     ) -> None:
+        """draw: has PyTorch draw random numbers; None: the graph draws its own."""
         self.context = context
+        self._draw = draw
         self.shared: Dict[Hashable, Value] = {} if shared is None else shared
         self.draws = False  # whether random numbers are drawn
         self._made: Set[int] = set()  # ids of tensors: one that is gone may have been internal
@@ -124,6 +127,22 @@ class Emitter:
         tensor = self.dense(new).array.tensor
         assert tensor is not None
         value.array.replace(tensor)
+
+    def random(
+        self, shape: Shape, below: Optional[float] = None, dtype: torch.dtype = torch.float32
+    ) -> Value:
+        """Random numbers from 0 to 1; or whether they are below a number, as 1 and 0."""
+        if self._draw is not None:
+            return self._draw(shape, below, dtype)
+        self.draws = True
+        text = "y = random(0)" if below is None else f"y = random(0) < {literal(below)}"
+        return self.filled(text, shape, dtype)
+
+    def filled(self, text: str, shape: Shape, dtype: torch.dtype = torch.float32) -> Value:
+        """What a program without inputs makes."""
+        out = DeviceTensor(self.context, Axes(shape, ()).extents(shape))
+        self.context.apply(program(text), out=out)
+        return self.result(out, shape, dtype)
 
     # ------------------------------------------------------------------------------ programs
 

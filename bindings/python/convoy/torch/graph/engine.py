@@ -18,6 +18,9 @@ from .mirror import Batch, Mirror, new_tensor
 from .values import Value
 
 
+_TYPES = {"float32": torch.float32, "uint8": torch.uint8, "int32": torch.int32}
+
+
 def _close(contexts: List[Context]) -> None:
     for context in contexts:
         release(context.close)
@@ -57,6 +60,13 @@ class Engine:
 
     # ------------------------------------------------------------------------- PyTorch's side
 
+    def draw(self, shape: Sequence[int], below: Optional[float]) -> torch.Tensor:
+        """Random numbers from 0 to 1, or whether they are below a number, of PyTorch's generator.
+        Engines whose runs may be recorded have them drawn so: PyTorch sees to it that they are
+        others when that is replayed."""
+        numbers = self.empty(shape)
+        return numbers.uniform_() if below is None else numbers.bernoulli_(below)
+
     def has(self, tensor: torch.Tensor) -> bool:
         """Whether the tensor is where PyTorch keeps those that run here."""
         return tensor.is_cpu
@@ -89,6 +99,15 @@ class Engine:
 
     def claim(self, values: Sequence[Value]) -> None:
         """While they are captured: these are results."""
+
+    def upload(self, count: int) -> DeviceTensor:
+        """For values of PyTorch's that are sent in each run."""
+        return DeviceTensor(self.context, (count,))
+
+    def send(self, values: torch.Tensor, tensor: DeviceTensor) -> None:
+        if values.dtype is torch.bool and str(tensor.dtype) == "uint8":
+            values = values.view(torch.uint8)
+        tensor.write(values.to(_TYPES[str(tensor.dtype)]).numpy().reshape(tensor.shape))
 
     def batch(self, tensors: Sequence[DeviceTensor]) -> Any:
         return Batch(self.context, tensors)

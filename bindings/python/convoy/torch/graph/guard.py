@@ -182,10 +182,11 @@ class Guard:
         """Of these the values belong to what is assumed, however they may be written. On a card
         they are not looked at, since that would wait for it: there PyTorch's count of writes tells.
         """
-        if on_card:
-            self._versions = [(each.name, each.tensor, _version(each.tensor)) for each in held]
-        else:
-            self._fixed = [(each.name, each.tensor, each.tensor.detach().clone()) for each in held]
+        for each in held:
+            if on_card:
+                self._versions.append((each.name, each.tensor, _version(each.tensor)))
+            else:
+                self._fixed.append((each.name, each.tensor, each.tensor.detach().clone()))
 
     def changed(self) -> Optional[str]:
         """What is not as it was, for a sentence; None if all is."""

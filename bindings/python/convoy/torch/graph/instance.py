@@ -64,7 +64,8 @@ class Instance:
         for."""
         found: Dict[int, DeviceTensor] = {}
         for at, (node, source) in enumerate(zip(self._joint.given, self._sources)):
-            if source.tensor.dtype in DTYPES and (node.users or source.written):
+            read = (node.users or source.written) and not source.fixed
+            if source.tensor.dtype in DTYPES and read:
                 found[at] = self._engine.placeholder(source.tensor, source.held)
         return found
 
@@ -106,7 +107,7 @@ class Instance:
     def _capture(self) -> None:
         self._context.seed(0)  # random numbers are numbered by run, and alike in all instances
         joint, environment = self._joint, self._given()
-        lowering = Lowering(self._context, environment, len(self._sources))
+        lowering = Lowering(self._engine, environment, len(self._sources))
         nodes = [node or joint.given[at] for at, node in joint.news.items()]
         before = {node: environment[node].array.tensor for node in nodes if node in environment}
         wanted: Set[Any] = {*nodes, *joint.crossing, *joint.draws, *joint.results}
@@ -180,11 +181,16 @@ class Instance:
     def draws(self) -> bool:
         return self._forward.draws
 
+    def random_of(self, kept: Kept) -> Kept:
+        """Of what was kept of a forward pass the random numbers that PyTorch had drawn."""
+        return {number: kept[number] for number in self._forward.random_numbers}
+
     @property
     def on_host(self) -> List[int]:
         """Sources that operators on the host read."""
         nodes = self._joint.given
-        return [at for at, node in enumerate(nodes) if node.users and at not in self._inputs]
+        left = [at for at in range(len(nodes)) if at not in self._inputs]
+        return [at for at in left if nodes[at].users and not self._sources[at].fixed]
 
     def zeros(self, at: int) -> torch.Tensor:
         """A tangent of nothing."""

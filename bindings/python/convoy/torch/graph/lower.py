@@ -8,15 +8,15 @@ are, so that a network falls into as few stages as possible.
 from __future__ import annotations
 
 import operator as python_operator
+from functools import partial
 from typing import Any, Callable, Collection, Dict, Hashable, List, Optional, Sequence, Set
 
 import torch
 
-from ..._context import Context
 from ..._errors import ConvoyError
-from ..._tensor import Tensor as DeviceTensor
 from . import constants, operators, views
 from .emitter import Emitter
+from .engine import Engine
 from .errors import Declined, Unsupported
 from .steps import HostCall, HostStep, Steps
 from .values import Array, Missing, Value, meta_of
@@ -35,15 +35,15 @@ class _Later(Exception):
 class Lowering:
     """Nodes in order, with the values of those before them. A capture is open meanwhile."""
 
-    def __init__(self, context: Context, environment: Environment, numbers: int) -> None:
+    def __init__(self, engine: Engine, environment: Environment, numbers: int) -> None:
         """numbers: how many numbers of values on the host are taken."""
-        self._context = context
+        self._engine, self._context = engine, engine.context
         self.environment = environment
         self.numbers = numbers
         self.reasons: Dict[str, str] = {}  # of operators on the host
         self._on_host: Set[Node] = set()
         self._shared: Dict[Hashable, Value] = {}
-        self._step = HostStep()
+        self._step = HostStep(engine)
         self._stage, self._is_used = 0, False
 
     def lower(
@@ -54,8 +54,9 @@ class Lowering:
         steps, left = Steps(), list(nodes)
         while left or finish:
             before = len(left)
-            self._step = HostStep()
-            emitter = Emitter(self._context, self._upload, self._shared)
+            self._step = HostStep(self._engine)
+            draw = self._draw if self._engine.in_place else None
+            emitter = Emitter(self._context, self._upload, self._shared, draw)
             self._begin_stage()
             self._segment(emitter, left, wanted)
             if not left and finish:
@@ -144,6 +145,14 @@ class Lowering:
         self._step.calls.append(HostCall(name, target, args, kwargs, tuple(numbers), single))
         return made[0] if single else tuple(made)
 
+    def _draw(self, shape: Sequence[int], below: Optional[float], dtype: torch.dtype) -> Value:
+        """Notes that PyTorch draws random numbers before the stage being captured."""
+        number = self._number()
+        target = partial(self._engine.draw, tuple(shape), below)
+        self._step.calls.append(HostCall("random", target, (), {}, (number,), True, True))
+        meta = meta_of(shape, dtype)
+        return Value(Array(meta.numel(), number=number), meta)
+
     def _number(self) -> int:
         self.numbers += 1
         return self.numbers - 1
@@ -151,7 +160,7 @@ class Lowering:
     def _upload(self, array: Array) -> None:
         """A device's operation reads what the host has."""
         assert array.number is not None
-        array.tensor = DeviceTensor(self._context, (array.count,))
+        array.tensor = self._engine.upload(array.count)
         self._step.uploads.append((array.number, array.tensor))
 
 

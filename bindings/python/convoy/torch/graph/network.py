@@ -24,7 +24,7 @@ from .rehearsal import (
     more,
     rehearse,
 )
-from .state import Held, held_by, in_place_of
+from .state import PARAMETER, Held, held_by, in_place_of
 from .trace import Traced, trace
 
 #: Operators on the host that a network may have in a step; each divides a graph.
@@ -33,9 +33,17 @@ MOST_HOST_CALLS = 6
 _MOST_INDICES = 1 << 18
 
 
+def _is_constant(held: Held, engine: Engine) -> bool:
+    """Whether it is not where the network's tensors are: numbers of the host, beside a card."""
+    small = held.tensor.numel() <= _MOST_INDICES and held.tensor.is_cpu
+    return small and held.kind != PARAMETER and not engine.has(held.tensor)
+
+
 def _check_held(held: Sequence[Held], engine: Engine) -> None:
     for each in held:
         tensor = each.tensor
+        if _is_constant(each, engine):
+            continue
         if type(tensor) not in (torch.Tensor, torch.nn.Parameter):
             raise Declined(f"{each.name} is a {type(tensor).__name__}")
         if not engine.has(tensor) or tensor.layout is not torch.strided:
@@ -75,9 +83,13 @@ class Network:
         self._remember(found)
         written, held = set(found.written), len(self._held)
         fixed = {at for at in range(held) if at not in written and _is_index(self._held[at])}
-        self.guard.fix([self._held[at] for at in sorted(fixed)], engine.in_place)
+        constant = {at for at in range(held) if _is_constant(self._held[at], engine)}
+        if constant & written:
+            raise Declined(f"it writes a tensor that is not {engine.where}")
+        self.guard.fix([self._held[at] for at in sorted(fixed - constant)], engine.in_place)
+        self.guard.fix([self._held[at] for at in sorted(constant)], False)
         sources = [
-            Source(each, at < held, at in written, at in fixed)
+            Source(each, at < held, at in written, at in fixed | constant)
             for at, each in enumerate(subject.given)
         ]
         self._engine = engine
@@ -137,11 +149,6 @@ class Network:
             raise Declined(f"{len(names)} operators that Convoy has not: {listed}")
 
     # ------------------------------------------------------------------------------------- steps
-
-    @property
-    def draws(self) -> bool:
-        """Whether it draws random numbers."""
-        return self.pair.draws
 
     def run(self, module: torch.nn.Module, arguments: Arguments, checked: bool) -> Any:
         """What the module returns, and what it writes written. `checked`: compared with PyTorch's,

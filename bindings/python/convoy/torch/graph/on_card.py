@@ -123,6 +123,13 @@ class CardEngine(Engine):
             home.assign(made)
             array.replace(home)
 
+    def upload(self, count: int) -> DeviceTensor:
+        return self.placeholder(self.empty((count,)), False)
+
+    def send(self, values: torch.Tensor, tensor: DeviceTensor) -> None:
+        """They stay where they are, as long as they are kept for the backward pass."""
+        self.batch([tensor]).write([values])
+
     def batch(self, tensors: Sequence[DeviceTensor]) -> Any:
         return Wrapped(self.context, tensors)
 

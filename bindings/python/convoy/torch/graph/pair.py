@@ -77,10 +77,6 @@ class Pair:
         """Operators that the host carries out in each step."""
         return self._instances[0].host_calls
 
-    @property
-    def draws(self) -> bool:
-        return self._instances[0].draws
-
     # ----------------------------------------------------------------------------------- forward
 
     def forward(self, given: Sequence[torch.Tensor], call: Optional[Call] = None) -> Any:
@@ -89,6 +85,7 @@ class Pair:
         instance = self._take()
         dense = [each if each.is_contiguous() else each.detach().contiguous() for each in given]
         kept: Kept = {at: dense[at].detach().reshape(-1) for at in instance.on_host}
+        kept.update(instance.random_of(call.kept) if call else {})
         number = call.number if call else _draw() if instance.draws else None
         values, news = instance.forward(dense, kept, number)
         made = Call(instance, number, kept, dense if self._engine.in_place else None)

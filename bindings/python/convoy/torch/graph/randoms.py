@@ -1,28 +1,18 @@
-"""Random numbers. They are Convoy's, numbered by PyTorch's generator (pair.py)."""
+"""Random numbers. They are Convoy's, numbered by PyTorch's generator (pair.py), or PyTorch's own
+(engine.py)."""
 
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any, Sequence
+from typing import Any
 
 import torch
 
-from ..._tensor import Tensor as DeviceTensor
-from .axes import Axes
 from .emitter import Emitter
 from .errors import Unsupported
-from .programs import literal, program
+from .programs import literal
 from .table import operator
 from .values import Value
-
-
-def _drawn(e: Emitter, text: str, shape: Sequence[int], dtype: Any = torch.float32) -> Value:
-    """A program without inputs, over as many elements."""
-    shape = tuple(shape)
-    out = DeviceTensor(e.context, Axes(shape, ()).extents(shape))
-    e.context.apply(program(text), out=out)
-    e.draws = True
-    return e.result(out, shape, dtype)
 
 
 def _check(a: SimpleNamespace) -> None:
@@ -35,12 +25,12 @@ def _check(a: SimpleNamespace) -> None:
 @operator("native_dropout.default")
 def _dropout(e: Emitter, a: SimpleNamespace) -> Any:
     if a.train is False or a.p == 0:
-        return e.elementwise("y = x", [a.input], a.input.shape), _drawn(e, "y = 1", a.input.shape)
+        return e.elementwise("y = x", [a.input], a.input.shape), e.filled("y = 1", a.input.shape)
     if a.p == 1:
-        zeros = _drawn(e, "y = 0", a.input.shape, torch.bool)
+        zeros = e.filled("y = 0", a.input.shape, torch.bool)
         return e.elementwise("y = x * 0", [a.input], a.input.shape), zeros
     kept = 1 - a.p
-    mask = _drawn(e, f"y = random(0) < {literal(kept)}", a.input.shape, torch.bool)
+    mask = e.random(a.input.shape, kept, torch.bool)
     text = f"y = x * m * {literal(1 / kept)}"
     return e.elementwise(text, [a.input, mask], a.input.shape), mask
 
@@ -48,7 +38,7 @@ def _dropout(e: Emitter, a: SimpleNamespace) -> Any:
 @operator("bernoulli.p")
 def _bernoulli(e: Emitter, a: SimpleNamespace) -> Value:
     _check(a)
-    return _drawn(e, f"y = random(0) < {literal(a.p)}", a.self.shape)
+    return e.random(a.self.shape, a.p)
 
 
 @operator("bernoulli_.float")
@@ -61,10 +51,10 @@ def _bernoulli_in_place(e: Emitter, a: SimpleNamespace) -> Value:
 @operator("rand.default")
 def _rand(e: Emitter, a: SimpleNamespace) -> Value:
     _check(a)
-    return _drawn(e, "y = random(0)", a.size)
+    return e.random(tuple(a.size))
 
 
 @operator("rand_like.default")
 def _rand_like(e: Emitter, a: SimpleNamespace) -> Value:
     _check(a)
-    return _drawn(e, "y = random(0)", a.self.shape)
+    return e.random(a.self.shape)

@@ -10,6 +10,7 @@ import torch
 from ..._graph import Graph
 from ..._tensor import Tensor as DeviceTensor
 from .constants import swapped
+from .engine import Engine
 from .values import Array, Value, host_tensor
 
 #: What the host has computed or been given in a run, by number, as elements in order.
@@ -25,12 +26,15 @@ class HostCall(NamedTuple):
     kwargs: Any
     numbers: Tuple[Optional[int], ...]
     single: bool  # whether it has one result, not a tuple of them
+    is_random: bool = False  # its results are random numbers, which no operator of the trace is
 
 
 class HostStep:
-    """Calls one after the other, and what of their results a device wants to read."""
+    """Calls one after the other, and what of their results a device wants to read: the engine sends
+    it there."""
 
-    def __init__(self) -> None:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
         self.calls: List[HostCall] = []
         self.uploads: List[Tuple[int, DeviceTensor]] = []
 
@@ -42,18 +46,14 @@ class HostStep:
 
         with torch.no_grad():
             for call in self.calls:
+                if call.is_random and call.numbers[0] in kept:
+                    continue  # the same once more
                 made = call.target(*swapped(call.args, on_host), **swapped(call.kwargs, on_host))
                 for number, each in zip(call.numbers, (made,) if call.single else made):
                     if number is not None:
                         kept[number] = each.contiguous().reshape(-1)
         for number, tensor in self.uploads:
-            values = kept[number]
-            if values.dtype is torch.bool and str(tensor.dtype) == "uint8":
-                values = values.view(torch.uint8)
-            tensor.write(values.to(_TYPES[str(tensor.dtype)]).numpy().reshape(tensor.shape))
-
-
-_TYPES = {"float32": torch.float32, "uint8": torch.uint8, "int32": torch.int32}
+            self._engine.send(kept[number], tensor)
 
 
 def elements(array: Array, kept: Kept, read: Dict[int, torch.Tensor]) -> torch.Tensor:
@@ -75,9 +75,18 @@ class Steps:
         self.steps: List[Union[HostStep, int]] = []
         self.draws = False
 
+    def _calls(self) -> List[HostCall]:
+        return [call for each in self.steps if isinstance(each, HostStep) for call in each.calls]
+
     @property
     def host_calls(self) -> List[HostCall]:
-        return [call for each in self.steps if isinstance(each, HostStep) for call in each.calls]
+        """Operators of the network."""
+        return [call for call in self._calls() if not call.is_random]
+
+    @property
+    def random_numbers(self) -> List[int]:
+        """Under which numbers random ones are kept that PyTorch draws."""
+        return [call.numbers[0] or 0 for call in self._calls() if call.is_random]
 
     def run(self, graph: Graph, kept: Kept, number: Optional[int]) -> None:
         """number: what random numbers of the run that begins depend on, if there are any."""
