@@ -8,8 +8,9 @@ Of each network's step all gradients are computed in float64, by PyTorch alone a
 counts is how far a gradient is from float64's, as a part of its norm: Convoy's may be three times
 (with --route graph four times) as far as PyTorch's, or 1e-4. Where one is farther, an activation
 may have come to lie on the other side of a threshold: then it may be as many times as far as
-float64's own with all weights off by 2^-21, which is tried up to eight times. Then the step is repeated, and its bits have to be the
-same; where they are not, PyTorch alone is asked, too. Exit status 1 if something did not hold.
+float64's own with all weights off by 2^-21, which is tried up to eight times. Then the step is
+repeated, and its bits have to be the same; where they are not, PyTorch alone is asked, too. Exit
+status 1 if something did not hold.
 """
 
 import argparse

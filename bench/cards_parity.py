@@ -31,9 +31,10 @@ def outcome(name):
 
 
 def differs(got, wanted):
-    """Empty if it does not, else a sentence."""
+    """Empty if it does not, else a sentence. cuDNN's results have strides of their own along axes
+    of extent 1."""
     try:
-        assert_same(got, wanted)
+        assert_same(got, wanted, strictly=False)
     except AssertionError as error:
         what = (each if each is None else (each.dtype, *each.shape, each.stride())
                 for each in (got, wanted))

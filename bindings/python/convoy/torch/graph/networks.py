@@ -166,7 +166,8 @@ class Networks:
         whatever it takes, measuring each of them would be for nothing."""
         if chosen != PYTORCH:
             return False
-        return why == MEASURED or (why == FIRST and not self._measured and len(record.seen) == 1)
+        hopeful = not (self._measured or record.networks or record.declined)
+        return why == MEASURED or (why == FIRST and hopeful)
 
     def _chosen(self, record: _Record, module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
         """The arguments, and the network that runs them; or another way, and the reason."""
