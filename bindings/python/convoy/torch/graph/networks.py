@@ -155,7 +155,7 @@ class Networks:
             self._local.inside = why not in record.declined.values()
             if not self._is_plain(record, chosen, why):
                 return plain(module, *args, **kwargs)
-            leave_backward(why == FIRST)
+            leave_backward(True)
             with plainly():
                 return plain(module, *args, **kwargs)
         finally:
