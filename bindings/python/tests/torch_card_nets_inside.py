@@ -217,6 +217,42 @@ def test_memory_is_given_back():
     assert len(held()) == kept
 
 
+class Twice(nn.Module):
+    """Results and gradients that are the same array."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer = nn.Linear(8, 8)
+        self.a, self.b = nn.Parameter(torch.randn(4, 8)), nn.Parameter(torch.randn(4, 8))
+
+    def forward(self, x):
+        y = self.layer(x) + (self.a + self.b)
+        return y, y.view(8, 4), y
+
+
+def test_one_array_for_several():
+    net = Twice()
+    other = copy.deepcopy(net)
+    for _ in range(4):
+        x = torch.randn(4, 8)
+        results, wanted = net(x), None
+        with plainly():
+            wanted = other(x)
+        for got in (results, wanted):
+            (got[0].sum() * 2 + got[1].square().sum() + got[2].sum()).backward()
+        assert_same([each.detach() for each in results], [each.detach() for each in wanted])
+        gradients = [[each.grad for each in of.parameters()] for of in (net, other)]
+        assert_same(*gradients)
+        net.zero_grad()
+        other.zero_grad()
+    assert captured() == 3
+    with torch.no_grad():
+        for _ in range(3):
+            results = net(x)
+        results[0].zero_()
+        assert results[2].abs().sum() > 0
+
+
 # -------------------------------------------------------------------------------- recorded
 
 

@@ -22,6 +22,13 @@ static void add(const convoy_tensor *tensor, bool written, range *ranges, int32_
   ranges[(*count)++] = (range){store->address, store->address + (uint64_t)store->bytes, written};
 }
 
+/* Whether it is an output, too. */
+static bool is_written(const convoy_graph *graph, const convoy_tensor *tensor) {
+  for (int32_t i = 0; i < graph->outputs; i++)
+    if (graph->output[i].carried && graph->output[i].tensor == tensor) return true;
+  return false;
+}
+
 /* Results that are made elsewhere first, and copied, may lie over anything but each other: they are
  * held to the same rule all the same, since which ones those are depends on planning. A tensor that
  * is read and written is no overlap. */
@@ -30,11 +37,9 @@ static int32_t find_ranges(const convoy_graph *graph, range *ranges) {
   int32_t count = 0;
   for (int32_t i = 0; i < graph->outputs; i++) add(graph->output[i].tensor, true, ranges, &count);
   for (int32_t v = 0; v < list->values; v++) {
-    if (!cvy_graph_reads(&list->value[v])) continue;
-    bool written = false;
-    for (int32_t i = 0; i < graph->outputs && !written; i++)
-      written = graph->output[i].tensor == list->value[v].tensor;
-    if (!written) add(list->value[v].tensor, false, ranges, &count);
+    const convoy_tensor *tensor = list->value[v].tensor;
+    if (cvy_graph_reads(&list->value[v]) && !is_written(graph, tensor))
+      add(tensor, false, ranges, &count);
   }
   return count;
 }

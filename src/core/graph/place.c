@@ -115,7 +115,7 @@ static bool is_last(const cvy_plan *plan, int32_t output) {
   return true;
 }
 
-bool cvy_place_is_home(const cvy_plan *plan, int32_t output) {
+static bool is_home(const cvy_plan *plan, int32_t output) {
   const cvy_graph_value *value = &plan->list.value[plan->result[output]];
   return plan->foreign[output] && !plan->carried[output] && !value->tensor && value->bytes > 0 &&
          is_first(plan, output) && is_last(plan, output);
@@ -126,7 +126,7 @@ static int32_t find_own(const cvy_plan *plan, bool carried, interval *out) {
   for (int32_t i = 0; i < plan->outputs; i++) {
     const cvy_graph_value *value = &plan->list.value[plan->result[i]];
     if (plan->carried[i] != carried || value->tensor || !value->bytes || !is_first(plan, i) ||
-        cvy_place_is_home(plan, i))
+        is_home(plan, i))
       continue;
     out[count++] = (interval){plan->result[i], 0, plan->list.nodes, aligned(value->bytes), 0};
   }
@@ -169,7 +169,8 @@ static convoy_status make_room(const cvy_plan *plan, int32_t blocks, cvy_places 
   out->bytes = calloc((size_t)blocks + 1, sizeof *out->bytes);
   out->base = malloc(values * sizeof *out->base);
   out->at = calloc(values, sizeof *out->at);
-  if (out->bytes && out->base && out->at) return CONVOY_OK;
+  out->home = calloc((size_t)plan->outputs + 1, sizeof *out->home);
+  if (out->bytes && out->base && out->at && out->home) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
 }
 
@@ -184,16 +185,17 @@ static void note_parts(const cvy_plan *plan, cvy_places *out) {
 
 static int32_t count_homes(const cvy_plan *plan) {
   int32_t count = 0;
-  for (int32_t i = 0; i < plan->outputs; i++) count += cvy_place_is_home(plan, i);
+  for (int32_t i = 0; i < plan->outputs; i++) count += is_home(plan, i);
   return count;
 }
 
+/* Inputs and homes. */
 static void note_tensors(const cvy_plan *plan, cvy_places *out) {
   int32_t base = out->shared + out->own;
   for (int32_t i = 0; i < plan->inputs; i++, base++)
     if (plan->list.value[plan->input[i]].bytes > 0) out->base[plan->input[i]] = base;
   for (int32_t i = 0; i < plan->outputs; i++)
-    if (cvy_place_is_home(plan, i)) out->base[plan->result[i]] = base++;
+    if ((out->home[i] = is_home(plan, i))) out->base[plan->result[i]] = base++;
 }
 
 static convoy_status note_all(const cvy_plan *plan, const row *rows, cvy_places *out) {
@@ -240,5 +242,6 @@ void cvy_places_free(cvy_places *places) {
   free(places->bytes);
   free(places->base);
   free(places->at);
+  free(places->home);
   *places = (cvy_places){0};
 }

@@ -15,14 +15,13 @@ typedef struct cvy_places {
   int64_t *bytes;                    /* of each block */
   int32_t *base;                     /* of each value; CVY_NOWHERE of what has no elements */
   int64_t *at;
+  bool *home; /* of each output, whether it is made in its home: not what the run reads, of which a
+                 part may be read after another has been written, nor what several tensors get */
 } cvy_places;
 
 /* Blocks have as many bytes as the plan's device allocates at once, at most. ERR_UNSUPPORTED where
  * a value has more; ERR_MEMORY. There is nothing to free then. */
 convoy_status cvy_places_find(const cvy_plan *plan, cvy_places *out);
 void cvy_places_free(cvy_places *places);
-/* Whether an output of the plan is made in its home. Not what the run reads, of which a part may be
- * read after another has been written, nor what several tensors get. */
-bool cvy_place_is_home(const cvy_plan *plan, int32_t output);
 
 #endif

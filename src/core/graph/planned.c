@@ -75,7 +75,7 @@ static convoy_status take_memory(const convoy_graph *graph) {
   for (int32_t i = 0; i < graph->plan->inputs && !status; i++, binding++)
     *binding = binding_of(made->input[i]);
   for (int32_t i = 0; i < graph->outputs && !status; i++)
-    if (cvy_place_is_home(graph->plan, i)) *binding++ = binding_of(graph->output[i].tensor->store);
+    if (places->home[i]) *binding++ = binding_of(graph->output[i].tensor->store);
   return status;
 }
 
@@ -102,7 +102,7 @@ static cvy_store *make_output(const convoy_graph *graph, int32_t i) {
   const cvy_graph_value *value = &plan->list.value[plan->result[i]];
   const cvy_places *places = &plan->device->places;
   if (value->tensor) return cvy_store_keep(value->tensor->store);
-  if (cvy_place_is_home(plan, i)) return come_home(graph, i);
+  if (places->home[i]) return come_home(graph, i);
   cvy_store *store = cvy_store_new(graph->context, value->bytes);
   if (!store || !value->bytes) return store;
   cvy_block *block = plan->device->block[places->base[plan->result[i]] - places->shared];

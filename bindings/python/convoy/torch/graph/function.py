@@ -9,6 +9,7 @@ import torch
 
 from ..._errors import WrongResultError
 from ..._lib import Status
+from .._card import Declined
 from .._plainly import plainly
 from .comparison import Comparison, Subject
 from .pair import Pair
@@ -90,7 +91,11 @@ def _gradients(ctx: Any, tangents: Tensors) -> List[Optional[torch.Tensor]]:
     step = ctx.step
     if not step.pair.has_values(ctx.call):  # backward has been there before
         ctx.call = _again(ctx)
-    found = step.pair.backward(ctx.call, tangents)
+    try:
+        found = step.pair.backward(ctx.call, tangents)
+    except Declined:  # on a card, after a forward pass that was taken
+        made = _by_pytorch(ctx, tangents)
+        return [each if each is None else each.detach() for each in made]
     if ctx.beside is not None:
         with _as_pytorch():
             _complain(ctx.beside.backward(tangents, found))
@@ -103,6 +108,12 @@ def _differentiable_gradients(ctx: Any, tangents: Tensors) -> List[Optional[torc
     step.pair.is_differentiated_twice = True
     if not step.pair.has_values(ctx.call):
         ctx.call = _again(ctx)
+    return _by_pytorch(ctx, tangents)
+
+
+def _by_pytorch(ctx: Any, tangents: Tensors) -> List[Optional[torch.Tensor]]:
+    """Both passes anew, with the random numbers of the captured one."""
+    step = ctx.step
     with _as_pytorch():
         return differentiable_step(
             step.subject.body,

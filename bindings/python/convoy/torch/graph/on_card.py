@@ -75,7 +75,6 @@ class CardEngine(Engine):
     def __init__(self, platform: Any, index: int, options: Callable[[], Dict[str, Any]]) -> None:
         self._platform, self._index = platform, index
         self._card: Optional[Card] = None
-        self._stream: Optional[int] = None
 
         def opened() -> Context:
             self._card = Card(platform, index, options())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
@@ -30,37 +30,42 @@ class Outputs:
         self._engine, self._values = engine, list(values)
         self._empty: Any = torch.empty if rarely else engine.empty
         self._placed: Any = engine.placed if rarely else lambda made: made
-        self._shapes = [each.shape if _is_whole(each) else None for each in values]
-        self._there = [
-            (at, (each.array.count,) if self._shapes[at] is None else each.shape)
-            for at, each in enumerate(values)
-            if _is_there(each)
-        ]
-        tensors: Any = [self._values[at].array.tensor for at, _ in self._there]
+        self._whole = [_is_whole(each) for each in values]
+        #: By array where it is read into: which of the values comes first, and with which extents.
+        self._there: Dict[int, Tuple[int, Sequence[int]]] = {}
+        for at, each in enumerate(values):
+            if _is_there(each):
+                shape = each.shape if self._whole[at] else (each.array.count,)
+                self._there.setdefault(id(each.array), (at, shape))
+        tensors: Any = [self._values[at].array.tensor for at, _ in self._there.values()]
         self._batch = Batch(engine.context, tensors) if rarely else engine.batch(tensors)
         self._expected: Optional[List[torch.Tensor]] = None
 
     def begin(self) -> None:
         """Before the run that makes them."""
-        self._expected = [self._empty(shape) for _, shape in self._there]
+        self._expected = self._new()
         self._batch.expect(self._expected)
+
+    def _new(self) -> List[torch.Tensor]:
+        return [self._empty(shape) for _, shape in self._there.values()]
 
     def read(self, kept: Kept) -> List[torch.Tensor]:
         """Waits for them, where they are fetched. `kept`: what the host has of the same run."""
-        made = self._expected or [self._empty(shape) for _, shape in self._there]
+        made = self._new() if self._expected is None else self._expected
         self._expected = None
         self._batch.read(made)
-        places = {at: self._placed(each) for (at, _), each in zip(self._there, made)}
-        return [
-            self._tensor(at, places, kept) if shape is None else places[at]
-            for at, shape in enumerate(self._shapes)
-        ]
+        places = {key: self._placed(each) for key, each in zip(self._there, made)}
+        return [self._tensor(at, places, kept) for at in range(len(self._values))]
 
     def _tensor(self, at: int, places: Dict[int, torch.Tensor], kept: Kept) -> torch.Tensor:
+        """Each its own memory: what is written to one is not to be seen in another."""
         value = self._values[at]
         array = value.array
-        if at in places:
-            return host_tensor(value, places[at]).to(value.dtype).contiguous()
+        if id(array) in places:
+            place, is_first = places[id(array)], self._there[id(array)][0] == at
+            if is_first and self._whole[at]:
+                return place
+            return host_tensor(value, place).to(value.dtype, copy=not is_first).contiguous()
         elements = array.constant if array.number is None else kept[array.number]
         assert elements is not None
         found = host_tensor(value, elements).to(value.dtype, copy=True).contiguous()
