@@ -19,8 +19,8 @@ from .state import in_place_of
 
 GRAPH, OPERATIONS = "graph", "operations"
 
-_ROUNDS = 3
-_SECONDS = 30.0  # for all rounds: of long steps there are fewer
+_ROUNDS, _SECONDS = 3, 30.0  # of long steps there are fewer...
+_MOST_ROUNDS, _BRIEF = 9, 3.0  # ...and of short ones more, within so many seconds
 _WORTH = 0.96  # of PyTorch's time
 _HOPELESS = 2.0  # times as slow as the best: not tried again
 
@@ -97,6 +97,12 @@ def _timed(way: _Way, settle: Callable[[], None]) -> float:
     return time.perf_counter() - start
 
 
+def _rounds(once: float) -> int:
+    """How many, where all ways together take so many seconds."""
+    usual = min(_ROUNDS, int(_SECONDS / once))
+    return max(1, usual, min(_MOST_ROUNDS, int(_BRIEF / once)))
+
+
 def contest(network: Network, subject: Subject, settle: Callable[[], None]) -> Outcome:
     """The ways take turns, so that what else the machine does strikes all of them; the first step
     of each is for making ready. `settle` waits for what a step has left under way."""
@@ -105,7 +111,7 @@ def contest(network: Network, subject: Subject, settle: Callable[[], None]) -> O
     times: Dict[str, List[float]] = {way.name: [] for way in running}
     once = sum(_timed(way, settle) for way in running)
     observed = _disturbance.Observed()
-    for _ in range(max(1, min(_ROUNDS, int(_SECONDS / once)))):
+    for _ in range(_rounds(once)):
         for way in running:
             times[way.name].append(_timed(way, settle))
         limit = _HOPELESS * min(min(each) for each in times.values())
