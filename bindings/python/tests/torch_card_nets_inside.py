@@ -81,7 +81,7 @@ def assert_same(got, wanted):
     for a, b in zip(got, wanted):
         assert a.shape == b.shape and a.dtype == b.dtype
         far = float((a.double() - b.double()).norm())
-        assert far <= 2e-4 * float(b.double().norm()) + 1e-5 * largest
+        assert far <= 2e-4 * float(b.double().norm()) + 2e-5 * largest
 
 
 def images(n=2):
@@ -360,7 +360,7 @@ def test_a_device_that_fails_between_the_passes():
     pair = settled(Pair(), images())
     x = images()
     y = pair.net(x.requires_grad_())
-    pair.net.zero_grad()
+    pair.net.zero_grad(set_to_none=True)
     driver.fail_next(1)
     with pytest.raises(RuntimeError, match="failed"):
         y.sum().backward()

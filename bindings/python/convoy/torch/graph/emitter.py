@@ -123,10 +123,8 @@ class Emitter:
         """The operator has written all of the value's memory: from here on it has the new one."""
         if not value.is_dense() or value.shape != new.shape:
             raise Unsupported("writing a part of a tensor")
-        self.tensor(self.dense(new).array)
-        tensor = self.dense(new).array.tensor
-        assert tensor is not None
-        value.array.replace(tensor)
+        array = self.dense(new).array
+        value.array.replace(self.tensor(array), array.number)
 
     def random(
         self, shape: Shape, below: Optional[float] = None, dtype: torch.dtype = torch.float32

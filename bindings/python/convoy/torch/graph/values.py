@@ -48,9 +48,9 @@ class Array:
             self._shapes[shape] = self.tensor.reshape(shape)
         return self._shapes[shape]
 
-    def replace(self, tensor: DeviceTensor) -> None:
-        """An operator has written it in place."""
-        self.tensor = tensor
+    def replace(self, tensor: DeviceTensor, number: Optional[int] = None) -> None:
+        """An operator has written it in place, or it is to lie elsewhere."""
+        self.tensor, self.number = tensor, number
         self._shapes.clear()
 
     def end_capture(self) -> None:
