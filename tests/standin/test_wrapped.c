@@ -192,6 +192,50 @@ static void test_operations(void **state) {
   }
 }
 
+/* Each as a graph: proved, carried out as it is from then on, and on other memory. */
+static void test_graphs(void **state) {
+  float got[MOST];
+  (void)state;
+  for (size_t i = 0; i < sizeof operations / sizeof operations[0]; i++) {
+    convoy_graph *graph;
+    assert_int_equal(convoy_capture_begin(card), CONVOY_OK);
+    assert_int_equal(operations[i].run(card, true), CONVOY_OK);
+    assert_int_equal(convoy_capture_end(card, &graph), CONVOY_OK);
+    for (int run = 0; run < 3; run++) {
+      assert_int_equal(convoy_graph_run(graph, NULL), CONVOY_OK);
+      assert_int_equal(operations[i].run(processor, false), CONVOY_OK);
+      compare(operations[i].name, operations[i].result, got);
+    }
+    convoy_graph_free(graph);
+  }
+}
+
+static void test_graph_on_other_memory(void **state) {
+  float got[MOST], before[MOST];
+  convoy_graph *graph;
+  void *other = framework_memory(y.count);
+  (void)state;
+  framework_read(before, y.memory, y.count, stream);
+  framework_write(other, before, y.count, stream);
+  assert_int_equal(convoy_capture_begin(card), CONVOY_OK);
+  assert_int_equal(forward(card, true), CONVOY_OK);
+  assert_int_equal(convoy_capture_end(card, &graph), CONVOY_OK);
+  assert_int_equal(convoy_graph_run(graph, NULL), CONVOY_OK);
+  framework_write(y.memory, before, y.count, stream);
+  assert_int_equal(convoy_tensors_rewrap(1, &y.wrapped, &other), CONVOY_OK);
+  assert_int_equal(convoy_graph_run(graph, NULL), CONVOY_OK);
+  framework_read(got, y.memory, y.count, stream);
+  assert_memory_equal(got, before, (size_t)y.count * sizeof *got);
+  assert_int_equal(convoy_tensors_rewrap(1, &y.wrapped, &y.memory), CONVOY_OK);
+  assert_int_equal(forward(processor, false), CONVOY_OK);
+  assert_int_equal(convoy_tensor_read(y.cpu, before, y.count), CONVOY_OK);
+  framework_read(got, other, y.count, stream);
+  check_near("forward elsewhere", got, before, y.count);
+  framework_write(y.memory, before, y.count, stream);
+  convoy_graph_free(graph);
+  framework_free(other);
+}
+
 /* Weights that the framework has changed: nothing may be left of what they were. */
 static void test_changed_operand(void **state) {
   float got[MOST];
@@ -279,9 +323,27 @@ static void test_wrong_arguments(void **state) {
   refuse(CONVOY_ERR_ARGUMENT, WRAP(NULL, x.memory, bytes), "shape is NULL");
 #undef WRAP
   refuse(CONVOY_ERR_UNSUPPORTED, convoy_commit(x.wrapped), "belongs to somebody else");
+}
+
+static void test_wrong_moves(void **state) {
+  convoy_tensor *own, *tensors[2] = {x.wrapped, NULL};
+  void *memory[2] = {x.memory, x.memory};
+  (void)state;
+  assert_int_equal(convoy_tensor_new(card, 4, x_shape, &own), CONVOY_OK);
+  refuse(CONVOY_ERR_ARGUMENT, convoy_tensors_rewrap(0, tensors, memory), "count is 0");
+  refuse(CONVOY_ERR_ARGUMENT, convoy_tensors_rewrap(2, tensors, memory), "a tensor in tensors");
+  refuse(CONVOY_ERR_ARGUMENT, convoy_tensors_rewrap(1, tensors, NULL), "memory is NULL");
+  tensors[1] = own;
+  refuse(CONVOY_ERR_ARGUMENT, convoy_tensors_rewrap(2, tensors, memory), "tensor 1 is no wrapped");
+  tensors[1] = x.cpu;
+  refuse(CONVOY_ERR_ARGUMENT, convoy_tensors_rewrap(2, tensors, memory), "another context");
+  memory[0] = (char *)x.memory + 4;
+  refuse(CONVOY_ERR_ARGUMENT, convoy_tensors_rewrap(1, tensors, memory), "multiple of 64");
+  memory[0] = x.memory;
   assert_int_equal(convoy_capture_begin(card), CONVOY_OK);
-  refuse(CONVOY_ERR_UNSUPPORTED, forward(card, true), "cannot be captured");
+  refuse(CONVOY_ERR_ARGUMENT, convoy_tensors_rewrap(1, tensors, memory), "a capture is open");
   assert_int_equal(convoy_capture_end(card, NULL), CONVOY_OK);
+  convoy_tensor_free(own);
 }
 
 static void test_other_contexts(void **state) {
@@ -342,11 +404,14 @@ static void test_order_of_freeing(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup_teardown(test_operations, begin, end),
+      cmocka_unit_test_setup_teardown(test_graphs, begin, end),
+      cmocka_unit_test_setup_teardown(test_graph_on_other_memory, begin, end),
       cmocka_unit_test_setup_teardown(test_changed_operand, begin, end),
       cmocka_unit_test_setup_teardown(test_mixed, begin, end),
       cmocka_unit_test_setup_teardown(test_read_and_write, begin, end),
       cmocka_unit_test_setup_teardown(test_two_streams, begin, end),
       cmocka_unit_test_setup_teardown(test_wrong_arguments, begin, end),
+      cmocka_unit_test_setup_teardown(test_wrong_moves, begin, end),
       cmocka_unit_test_setup_teardown(test_other_contexts, begin, end),
       cmocka_unit_test_setup_teardown(test_failing_launch, begin, end),
       cmocka_unit_test_setup_teardown(test_order_of_freeing, begin, end),
