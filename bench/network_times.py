@@ -24,6 +24,8 @@ import time
 import warnings
 from typing import Any, Dict, List
 
+from torch_networks import answer_of, tensors_of
+
 TURNS = 5
 MOST_STEPS, TURN_SECONDS = 20, 0.6  # of a turn
 SETTLING = 6  # steps until ways have been measured
@@ -32,7 +34,6 @@ SLOWER = 1.05
 
 def steps_of(network: Any, batch: Any) -> Any:
     import torch
-    from torch_networks import tensors_of
 
     torch.manual_seed(0)
     network.train()
@@ -92,11 +93,7 @@ def asked(name: str, options: Any) -> Dict[str, Any]:
             )
         except subprocess.TimeoutExpired:
             return {"network": name, "failed": f"no end within {options.seconds} seconds"}
-    for line in reversed(ran.stdout.splitlines()):
-        if line.startswith("{"):
-            return json.loads(line)
-    last = (ran.stderr.strip().splitlines() or [f"exit status {ran.returncode}"])[-1]
-    return {"network": name, "failed": last[:200]}
+    return answer_of(name, ran)
 
 
 def shown(row: Dict[str, Any]) -> str:

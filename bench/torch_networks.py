@@ -263,6 +263,11 @@ def asked(name: str, options: Any, smooth: bool) -> Dict[str, Any]:
         )
     except subprocess.TimeoutExpired:
         return {"network": name, "failed": f"no end within {options.seconds} seconds"}
+    return answer_of(name, ran)
+
+
+def answer_of(name: str, ran: Any) -> Dict[str, Any]:
+    """The row that a process has printed last, or why there is none."""
     for line in reversed(ran.stdout.splitlines()):
         if line.startswith("{"):
             return json.loads(line)

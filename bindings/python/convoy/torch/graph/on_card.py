@@ -20,19 +20,11 @@ from .._card import ALIGNMENT, Card
 from .._cards import TF32
 from .engine import Engine
 from .mirror import DTYPES
+from .surroundings import UNDER_AUTOCAST, autocast
 from .values import Value
 
 
-def _autocast() -> Callable[[], bool]:
-    """Of cards."""
-    try:
-        torch.is_autocast_enabled("cuda")
-        return lambda: bool(torch.is_autocast_enabled("cuda"))
-    except TypeError:  # before 2.4
-        return torch.is_autocast_enabled
-
-
-_under_autocast = _autocast()
+_under_autocast = autocast("cuda")
 
 
 class Wrapped:
@@ -90,7 +82,7 @@ class CardEngine(Engine):
     def reason(self) -> Optional[str]:
         if self._platform.allows_tf32():
             return TF32
-        return "under autocast" if _under_autocast() else None
+        return UNDER_AUTOCAST if _under_autocast() else None
 
     @property
     def recording(self) -> bool:

@@ -30,12 +30,13 @@ def _functorch_level() -> Callable[[], bool]:
     return functions.are_transforms_active  # PyTorch 1
 
 
-def _autocast() -> Callable[[], bool]:
+def autocast(kind: str) -> Callable[[], bool]:
+    """Whether autocast is on for devices of a kind, "cpu" or "cuda"."""
     try:
-        torch.is_autocast_enabled("cpu")
-        return lambda: bool(torch.is_autocast_enabled("cpu"))
+        torch.is_autocast_enabled(kind)
+        return lambda: bool(torch.is_autocast_enabled(kind))
     except TypeError:  # before 2.4
-        return torch.is_autocast_cpu_enabled
+        return torch.is_autocast_cpu_enabled if kind == "cpu" else torch.is_autocast_enabled
 
 
 def _compiling() -> Callable[[], bool]:
@@ -76,6 +77,8 @@ _function_modes = torch._C._len_torch_function_stack
 _default_dtype = torch.get_default_dtype
 _tracing = torch._C._get_tracing_state
 
+UNDER_AUTOCAST = "under autocast"
+
 #: In the order in which they are asked for.
 _REASONS: List[Tuple[Callable[[], Any], str]] = [
     (_compiling(), "being compiled"),
@@ -83,7 +86,7 @@ _REASONS: List[Tuple[Callable[[], Any], str]] = [
     (_functorch_level(), "inside a transform of functorch"),
     (_dispatch_modes, "inside a TorchDispatchMode"),
     (_function_modes, "inside a TorchFunctionMode"),
-    (_autocast(), "under autocast"),
+    (autocast("cpu"), UNDER_AUTOCAST),
     (_saved_tensor_hooks(), "inside hooks of saved tensors"),
     (lambda: _default_dtype() is not torch.float32, "the default dtype is not float32"),
     (lambda: any(_GLOBAL_HOOKS), "hooks of all modules"),
