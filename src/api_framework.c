@@ -33,18 +33,11 @@ convoy_status convoy_tensors_rewrap(int32_t count, convoy_tensor *const tensors[
     status = cvy_check_pointers(&(cvy_pointer){"a tensor in tensors", tensors[i]}, 1);
   if (status) return status;
   convoy_context *context = tensors[0]->context;
-  uint64_t *addresses = malloc((size_t)count * sizeof *addresses);
-  if (!addresses)
-    return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to move %d tensors", (int)count);
-  for (int32_t i = 0; i < count; i++) addresses[i] = address_of(memory[i]);
   status = cvy_enter(context);
-  if (!status) {
-    status = cvy_capture_refuses(context, "convoy_tensors_rewrap");
-    if (!status) status = cvy_tensors_rewrap(context, count, tensors, addresses);
-    status = cvy_leave(context, status);
-  }
-  free(addresses);
-  return status;
+  if (status) return status;
+  status = cvy_capture_refuses(context, "convoy_tensors_rewrap");
+  if (!status) status = cvy_tensors_rewrap(context, count, tensors, memory);
+  return cvy_leave(context, status);
 }
 
 convoy_status convoy_set_stream(convoy_context *context, void *stream) {

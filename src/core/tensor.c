@@ -84,24 +84,25 @@ static convoy_status check_wrapped(const convoy_context *context, int32_t i,
 
 /* Stores over other memory for those that get some; NULL for the others. */
 static convoy_status adopt_all(convoy_context *context, int32_t count,
-                               convoy_tensor *const tensors[], const uint64_t *addresses,
+                               convoy_tensor *const tensors[], void *const memory[],
                                cvy_store **stores) {
   convoy_status status = CONVOY_OK;
   for (int32_t i = 0; i < count && !status; i++) {
     status = check_wrapped(context, i, tensors[i]);
     if (status) break;
     const cvy_store *old = tensors[i]->store;
-    if (old->address != addresses[i] || (!old->array && old->bytes > 0))
-      status = cvy_foreign_new(context, addresses[i], old->bytes, &stores[i]);
+    uint64_t address = (uint64_t)(uintptr_t)memory[i];
+    if (old->address != address || (!old->array && old->bytes > 0))
+      status = cvy_foreign_new(context, address, old->bytes, &stores[i]);
   }
   return status;
 }
 
 convoy_status cvy_tensors_rewrap(convoy_context *context, int32_t count,
-                                 convoy_tensor *const tensors[], const uint64_t *addresses) {
+                                 convoy_tensor *const tensors[], void *const memory[]) {
   cvy_store **stores = calloc((size_t)count + 1, sizeof *stores);
   if (!stores) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to move %d tensors", (int)count);
-  convoy_status status = adopt_all(context, count, tensors, addresses, stores);
+  convoy_status status = adopt_all(context, count, tensors, memory, stores);
   for (int32_t i = 0; i < count; i++) {
     if (status)
       cvy_store_drop(stores[i]);

@@ -32,7 +32,7 @@ convoy_status cvy_tensor_wrap(convoy_context *context, convoy_dtype dtype, int32
                               convoy_tensor **out);
 /* Over other memory from now on, of the same sizes; all of them or none. */
 convoy_status cvy_tensors_rewrap(convoy_context *context, int32_t count,
-                                 convoy_tensor *const tensors[], const uint64_t *addresses);
+                                 convoy_tensor *const tensors[], void *const memory[]);
 /* One reference less; with the last the tensor goes, and perhaps its closed context. NULL allowed.
  */
 void cvy_tensor_drop(convoy_tensor *tensor);

@@ -783,17 +783,18 @@ class Context(Single):
         and write their arrays in each run. Nothing is kept from which values could be computed
         anew: a device that fails is the call's error.
         """
-        if self._stream is None:
-            raise argument_error("set_stream comes first: the stream in which the array is used")
-        return over_memory(self, array, self._stream)
+        return over_memory(self, array, self._stream_of_arrays())
 
     @keywords()
     def rewrap(self, tensor: Tensor, array: Any) -> None:
         """From now on a tensor that wrap() made is over another array of its extents and type, and
         so are the graphs that read or write it."""
+        move(self, tensor, array, self._stream_of_arrays())
+
+    def _stream_of_arrays(self) -> int:
         if self._stream is None:
             raise argument_error("set_stream comes first: the stream in which the array is used")
-        move(self, tensor, array, self._stream)
+        return self._stream
 
     @keywords()
     def set_stream(self, stream: int) -> None:

@@ -201,11 +201,11 @@ static void note_tensors(const cvy_plan *plan, cvy_places *out) {
 static convoy_status note_all(const cvy_plan *plan, const row *rows, cvy_places *out) {
   out->shared = blocks_of(&rows[SHARED]);
   out->own = blocks_of(&rows[CARRIED]) + blocks_of(&rows[REST]);
-  out->homes = count_homes(plan);
-  out->bases = out->shared + out->own + plan->inputs + out->homes;
+  int32_t homes = count_homes(plan);
+  out->bases = out->shared + out->own + plan->inputs + homes;
   if (out->bases > CVY_MAX_BASES)
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%d tensors are read and %d written, at most %d can be",
-                    (int)plan->inputs, (int)out->homes, (int)CVY_MAX_BASES);
+                    (int)plan->inputs, (int)homes, (int)CVY_MAX_BASES);
   convoy_status status = make_room(plan, out->shared + out->own, out);
   if (status) return status;
   for (int32_t v = 0; v < plan->list.values; v++) out->base[v] = CVY_NOWHERE;

@@ -24,12 +24,6 @@ static convoy_status send_inputs(const cvy_plan *plan) {
   return status;
 }
 
-static bool all_there(const cvy_plan *plan) {
-  for (int32_t i = 0; i < plan->inputs; i++)
-    if (!is_there(plan->device->input[i])) return false;
-  return true;
-}
-
 bool cvy_planned_is_there(const convoy_graph *graph) {
   const cvy_plan *plan = graph->plan;
   for (int32_t i = 0; i < plan->inputs; i++)
@@ -44,7 +38,7 @@ static convoy_status bring_inputs(const convoy_graph *graph) {
     plan->device->input[i] = plan->list.value[plan->input[i]].tensor->store;
   for (int tries = 0; tries < 2; tries++) {
     convoy_status status = send_inputs(plan);
-    if (status || all_there(plan)) return status;
+    if (status || cvy_planned_is_there(graph)) return status;
   }
   return cvy_fail(CONVOY_ERR_DEVICE, "%s lost what it was given",
                   graph->context->device.facts.info.id);

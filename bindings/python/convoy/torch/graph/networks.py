@@ -10,7 +10,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from contextlib import contextmanager
-from typing import Any, Callable, Dict, Hashable, Iterator, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Hashable, Iterator, NamedTuple, Optional, Tuple, Union
 
 import torch
 
@@ -42,6 +42,15 @@ _TRIES = 3  # batches with which a captured network is compared before it is giv
 
 MEASURED = "measured to be faster"
 FIRST = "the first call of its kind"
+
+
+class _Call(NamedTuple):
+    """What is asked for: a network for these arguments, under `key`, where they are."""
+
+    module: torch.nn.Module
+    arguments: Arguments
+    key: Hashable
+    engine: Engine
 
 
 class _Record:
@@ -178,7 +187,7 @@ class Networks:
             arguments = arguments_of(args, kwargs)
             engine = self._engine_of(arguments)
             key = arguments.key, torch.is_grad_enabled(), module.training
-            return arguments, *self._way(record, module, arguments, key, engine)
+            return arguments, *self._way(record, _Call(module, arguments, key, engine))
         except Declined as reason:
             return None, PYTORCH, str(reason)
 
@@ -192,64 +201,51 @@ class Networks:
             raise Declined(reason)
         return engine
 
-    def _way(
-        self,
-        record: _Record,
-        module: torch.nn.Module,
-        arguments: Arguments,
-        key: Hashable,
-        engine: Engine,
-    ) -> Tuple[Union[Network, str], str]:
+    def _way(self, record: _Record, call: _Call) -> Tuple[Union[Network, str], str]:
+        key, recording = call.key, call.engine.recording
         network = record.networks.get(key)
-        recording = engine.recording
-        if network is not None and self._holds(record, network, key, engine, recording):
+        if network is not None and self._holds(record, network, call, recording):
             record.networks.move_to_end(key)
             return network, ""
         if key in record.declined:
             raise Declined(record.declined[key])
-        if key in record.ways and (recording or not self._is_due(record, key, engine)):
+        if key in record.ways and (recording or not self._is_due(record, call)):
             return record.ways[key], MEASURED
         if recording:
             raise Declined(RECORDED)
         if key not in record.seen:
             _remember(record.seen, key, None, _SEEN)
             raise Declined(FIRST)
-        return self._captured(record, module, arguments, key, engine)
+        return self._captured(record, call)
 
-    def _holds(
-        self, record: _Record, network: Network, key: Hashable, engine: Engine, recording: bool
-    ) -> bool:
+    def _holds(self, record: _Record, network: Network, call: _Call, recording: bool) -> bool:
         """Whether a network may still be used for the module."""
         changed = network.guard.changed()
         if network.pair.is_differentiated_twice:
-            record.declined[key] = "gradients of its gradients are asked for"
+            record.declined[call.key] = "gradients of its gradients are asked for"
             return False
         if changed is None:
-            return recording or not self._is_due(record, key, engine)
+            return recording or not self._is_due(record, call)
         record.forget(changed)
         return False
 
     def _choices_of(self, engine: Engine) -> Choices:
-        return self._choices.setdefault(engine, Choices(engine))
+        if engine not in self._choices:
+            self._choices[engine] = Choices(engine)
+        return self._choices[engine]
 
-    def _is_due(self, record: _Record, key: Hashable, engine: Engine) -> bool:
-        problem = record.problems.get(key)
-        return problem is not None and self._choices_of(engine).is_due(problem)
+    def _is_due(self, record: _Record, call: _Call) -> bool:
+        problem = record.problems.get(call.key)
+        return problem is not None and self._choices_of(call.engine).is_due(problem)
 
-    def _captured(
-        self,
-        record: _Record,
-        module: torch.nn.Module,
-        arguments: Arguments,
-        key: Hashable,
-        engine: Engine,
-    ) -> Tuple[Union[Network, str], str]:
+    def _captured(self, record: _Record, call: _Call) -> Tuple[Union[Network, str], str]:
         """A new network; or the way that is faster, or was."""
         if not self._turns.begin_alone():
             raise Declined("another thread is inside a module")
+        key = call.key
         try:
-            with engine.lock, _normal_mode(), untouched(arguments.tensors):
-                way, network = self._settled(record, module, arguments, key, engine)
+            with call.engine.lock, _normal_mode(), untouched(call.arguments.tensors):
+                way, network = self._settled(record, call)
         except Exception as error:  # an unforeseen one shall not end a training either
             why = f"{error}" if isinstance(error, Declined) else f"{type(error).__name__}: {error}"
             if key not in record.unproved:
@@ -264,41 +260,29 @@ class Networks:
         _remember(record.networks, key, network, _KINDS)
         return network, ""
 
-    def _settled(
-        self,
-        record: _Record,
-        module: torch.nn.Module,
-        arguments: Arguments,
-        key: Hashable,
-        engine: Engine,
-    ) -> Tuple[str, Optional[Network]]:
-        choices = self._choices_of(engine)
+    def _settled(self, record: _Record, call: _Call) -> Tuple[str, Optional[Network]]:
+        choices = self._choices_of(call.engine)
         problem = known = None
         if self._measured:
-            problem = record.problems[key] = described(module, record.body.name, key)
+            problem = described(call.module, record.body.name, call.key)
+            record.problems[call.key] = problem
             known = choices.known(problem)
         if known is not None and known != GRAPH:
             return known, None
-        network = self._proved(record, module, arguments, key, engine)
+        network = self._proved(record, call)
         if problem is None or known == GRAPH:
             return GRAPH, network
-        way = choices.measure(problem, network, network.subject(module, arguments))
+        way = choices.measure(problem, network, network.subject(call.module, call.arguments))
         return way, network if way == GRAPH else None
 
-    def _proved(
-        self,
-        record: _Record,
-        module: torch.nn.Module,
-        arguments: Arguments,
-        key: Hashable,
-        engine: Engine,
-    ) -> Network:
+    def _proved(self, record: _Record, call: _Call) -> Network:
+        key = call.key
         with plainly():
             network = record.unproved.pop(key, None)
             if network is None or network.guard.changed() is not None:
-                network = Network(engine, module, record.body, arguments)
+                network = Network(call.engine, call.module, record.body, call.arguments)
             try:
-                network.prove(network.subject(module, arguments))
+                network.prove(network.subject(call.module, call.arguments))
             except Unproved:
                 record.failures[key] = record.failures.get(key, 0) + 1
                 if record.failures[key] < _TRIES:
