@@ -95,6 +95,7 @@ void framework_free(void *memory) {
 
 void framework_write(void *to, const float *from, int64_t floats, void *stream) {
   assert_int_equal(driver.write(to, from, (size_t)floats * sizeof(float), stream), 0);
+  assert_int_equal(driver.wait(stream), 0);
 }
 
 void framework_wait(void *stream) {

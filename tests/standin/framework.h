@@ -10,7 +10,8 @@ void *framework_stream(void);
 void framework_stream_free(void *stream);
 void *framework_memory(int64_t floats);
 void framework_free(void *memory);
-/* Both are enqueued; reading waits for the stream. */
+/* Both come after what was enqueued on the stream, and are done when they return: arrays of the
+ * host may be the caller's locals. */
 void framework_write(void *to, const float *from, int64_t floats, void *stream);
 void framework_wait(void *stream);
 void framework_read(float *to, void *from, int64_t floats, void *stream);
