@@ -95,12 +95,13 @@ int gpu_function(void **out, void *module, const char *name) {
   return GPU_OK;
 }
 
+/* A buffer is named where it begins only; what lies within one goes by its address. */
 static int set_memory(const function *what, cl_uint index, void *const *value) {
   memory in;
   const int code = gpu_find_memory(*value, 1, &in);
-  if (code && gpu.any_memory && *value)
+  if (code && !(gpu.any_memory && *value)) return GPU_INVALID_VALUE;
+  if (code || in.at != *value)
     return gpu_code_of(clSetKernelArgSVMPointer(what->kernel, index, *value));
-  if (code || in.at != *value) return GPU_INVALID_VALUE;
   return gpu_code_of(clSetKernelArg(what->kernel, index, sizeof in.buffer, &in.buffer));
 }
 
