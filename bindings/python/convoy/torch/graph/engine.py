@@ -34,8 +34,6 @@ class Engine:
     back when nobody does any more."""
 
     where = "on the CPU"
-    #: Operators that Convoy has not may be carried out by PyTorch in between.
-    has_host_calls = True
     #: What a pass reads is PyTorch's memory, which has to be named for each pass.
     in_place = False
 
@@ -80,9 +78,14 @@ class Engine:
         """Whether what goes to the device is recorded, to be carried out again and again."""
         return False
 
+    @property
+    def device(self) -> torch.device:
+        """Where PyTorch has the tensors that run here."""
+        return torch.device("cpu")
+
     def placed(self, tensor: torch.Tensor) -> torch.Tensor:
         """A tensor of the host's where PyTorch has those that run here."""
-        return tensor
+        return tensor.to(self.device)
 
     def empty(self, shape: Sequence[int]) -> torch.Tensor:
         return torch.empty(tuple(shape))
@@ -100,11 +103,16 @@ class Engine:
     def claim(self, values: Sequence[Value]) -> None:
         """While they are captured: these are results."""
 
+    def home(self, made: DeviceTensor) -> DeviceTensor:
+        """While it is captured: what it is to be made in, if that is PyTorch's memory."""
+        return made
+
     def upload(self, count: int) -> DeviceTensor:
         """For values of PyTorch's that are sent in each run."""
         return DeviceTensor(self.context, (count,))
 
-    def send(self, values: torch.Tensor, tensor: DeviceTensor) -> None:
+    def send(self, values: torch.Tensor, tensor: DeviceTensor) -> Any:
+        """What has to be kept until runs that read it are enqueued."""
         if values.dtype is torch.bool and str(tensor.dtype) == "uint8":
             values = values.view(torch.uint8)
         tensor.write(values.to(_TYPES[str(tensor.dtype)]).numpy().reshape(tensor.shape))

@@ -48,12 +48,14 @@ class Instance:
         self._joint, self._constants, self._sources = joint, constants, sources
         self._inputs = self._make_inputs()
         self._tangents = [self._make_tangent(node) for node in joint.tangents]
+        self._tangent_homes: List[Optional[int]] = []  # numbers under which they are kept
         self._graph = self._context.capture(self._capture)
         self._results = Outputs(engine, self._result_values)
         self._gradients = Outputs(engine, self._gradient_values)
         self._drawn = Outputs(engine, self._drawn_values, rarely=True)
         self._writes = engine.batch(list(self._inputs.values()))
         self._tangent_writes = engine.batch(self._tangents)
+        self._home_writes = engine.batch(list(self._homes.values()))
         self.host_calls: List[HostCall] = [*self._forward.host_calls, *self._backward.host_calls]
         self.owner: Any = lambda: None  # weak reference to the call whose backward pass may come
 
@@ -87,16 +89,20 @@ class Instance:
             if tensor is not None and source.written and not self._engine.in_place:
                 tensor = tensor.reshape(tensor.shape)
             number = at if tensor is None else None
-            array = Array(source.tensor.numel(), tensor=tensor, number=number)
+            home = at if self._engine.in_place else None
+            array = Array(source.tensor.numel(), tensor=tensor, number=number, home=home)
             found[node] = Value(array, meta_of(source.tensor.shape, source.tensor.dtype))
         for node in self._joint.attributes:
             found[node] = constant(self._constants[str(node.target)])
         return found
 
-    def _given_backward(self) -> Environment:
+    def _given_backward(self, lowering: Lowering) -> Environment:
         found: Environment = {}
         for node, tensor in zip(self._joint.tangents, self._tangents):
-            found[node] = Value(Array(tensor.size, tensor=tensor), meta_of(_like(node).shape))
+            home = lowering.number() if self._engine.in_place else None
+            array = Array(tensor.size, tensor=tensor, home=home)
+            found[node] = Value(array, meta_of(_like(node).shape))
+            self._tangent_homes.append(home)
         for node in self._joint.zeros:
             like = _like(node)
             found[node] = constant(torch.zeros((), dtype=like.dtype).expand(like.shape))
@@ -120,7 +126,7 @@ class Instance:
         self._engine.claim(self._result_values)
         self._drawn_values = [_drawn(environment[each]) for each in joint.draws]
         lowering.let_go(set(joint.crossing))
-        environment.update(self._given_backward())
+        environment.update(self._given_backward(lowering))
         before.clear()
         gradients = [each for each in joint.gradients if isinstance(each, Node)]
         self._backward = lowering.lower(joint.backward, set(gradients))
@@ -128,6 +134,7 @@ class Instance:
         self._engine.claim(self._gradient_values)
         self.reasons = lowering.reasons
         lowering.let_go(set())
+        self._homes = lowering.homes
         for value in [*self._result_values, *self._drawn_values, *self._gradient_values]:
             value.array.end_capture()
 
@@ -152,12 +159,19 @@ class Instance:
     def forward(self, given: Sequence[torch.Tensor], kept: Kept, number: Optional[int]) -> Any:
         """The network's results, and the new values of what is written, by source."""
         self._writes.write([given[at] for at in self._inputs])
+        self._make_homes(kept)
         self._results.begin()
         with self._engine.running():
             self._forward.run(self._graph, kept, number)
         values = self._results.read(kept)
         outputs = len(self._joint.results)
         return values[:outputs], dict(zip(self._joint.news, values[outputs:]))
+
+    def _make_homes(self, kept: Kept) -> None:
+        """For both passes: what backward's operators read may be made in forward."""
+        made = {number: self._engine.empty((each.size,)) for number, each in self._homes.items()}
+        self._home_writes.write(list(made.values()))
+        kept.update(made)
 
     def backward(
         self, tangents: Sequence[torch.Tensor], kept: Kept, given: Optional[Sequence[torch.Tensor]]
@@ -167,6 +181,9 @@ class Instance:
         if given is not None:
             self._writes.write([given[at] for at in self._inputs])
         self._tangent_writes.write(tangents)
+        for home, each in zip(self._tangent_homes, tangents):
+            if home is not None:
+                kept[home] = each.reshape(-1)
         self._gradients.begin()
         with self._engine.running():
             self._backward.run(self._graph, kept, None)
@@ -187,9 +204,10 @@ class Instance:
 
     @property
     def on_host(self) -> List[int]:
-        """Sources that operators on the host read."""
+        """Sources that operators of PyTorch's read."""
         nodes = self._joint.given
-        left = [at for at in range(len(nodes)) if at not in self._inputs]
+        homes = self._forward.homes | self._backward.homes
+        left = [at for at in range(len(nodes)) if at not in self._inputs or at in homes]
         return [at for at in left if nodes[at].users and not self._sources[at].fixed]
 
     def zeros(self, at: int) -> torch.Tensor:

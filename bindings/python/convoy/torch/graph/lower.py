@@ -14,6 +14,7 @@ from typing import Any, Callable, Collection, Dict, Hashable, List, Optional, Se
 import torch
 
 from ..._errors import ConvoyError
+from ..._tensor import Tensor as DeviceTensor
 from . import constants, operators, views
 from .emitter import Emitter
 from .engine import Engine
@@ -29,20 +30,22 @@ Finish = Callable[[Emitter], None]
 
 
 class _Later(Exception):
-    """An operator of the host reads what the stage being captured will make."""
+    """An operator of PyTorch's reads what the stage being captured will make."""
 
 
 class Lowering:
     """Nodes in order, with the values of those before them. A capture is open meanwhile."""
 
     def __init__(self, engine: Engine, environment: Environment, numbers: int) -> None:
-        """numbers: how many numbers of values on the host are taken."""
+        """numbers: how many numbers of values on the host are taken. `homes`: memory of PyTorch's
+        for what its operators read of stages, by number."""
         self._engine, self._context = engine, engine.context
         self.environment = environment
         self.numbers = numbers
         self.reasons: Dict[str, str] = {}  # of operators on the host
         self._on_host: Set[Node] = set()
         self._shared: Dict[Hashable, Value] = {}
+        self.homes: Dict[int, DeviceTensor] = {}
         self._step = HostStep(engine)
         self._stage, self._is_used = 0, False
 
@@ -53,7 +56,7 @@ class Lowering:
         ends the last stage."""
         steps, left = Steps(), list(nodes)
         while left or finish:
-            before = len(left)
+            before = len(left), len(self.homes)
             self._step = HostStep(self._engine)
             draw = self._draw if self._engine.in_place else None
             emitter = Emitter(self._context, self._upload, self._shared, draw)
@@ -64,7 +67,7 @@ class Lowering:
                 finish = None
             self.let_go({each for node in left for each in node.all_input_nodes} | set(wanted))
             self._end_stage(emitter, steps)
-            if left and len(left) == before:
+            if left and (len(left), len(self.homes)) == before:
                 raise Declined(f"no way to carry out {operators.name_of(left[0].target)}")
         return steps
 
@@ -132,12 +135,13 @@ class Lowering:
         if _writes(target):
             raise Declined(f"{operators.name_of(target)} writes in place")
         for value in constants.values_in(args, kwargs):
-            if emitter.has_made(value.array):
-                raise _Later
+            self._check_readable(emitter, value.array)
+        if "device" in kwargs:
+            kwargs = {**kwargs, "device": self._engine.device}
         metas = _metas(node)
         made, numbers = [], []
         for meta in metas if isinstance(metas, list) else [metas]:
-            number = self._number() if meta is not None else None
+            number = self.number() if meta is not None else None
             numbers.append(number)
             made.append(None if meta is None else Value(Array(meta.numel(), number=number), meta))
         single = not isinstance(metas, list)
@@ -147,13 +151,32 @@ class Lowering:
 
     def _draw(self, shape: Sequence[int], below: Optional[float], dtype: torch.dtype) -> Value:
         """Notes that PyTorch draws random numbers before the stage being captured."""
-        number = self._number()
+        number = self.number()
         target = partial(self._engine.draw, tuple(shape), below)
         self._step.calls.append(HostCall("random", target, (), {}, (number,), True, True))
         meta = meta_of(shape, dtype)
         return Value(Array(meta.numel(), number=number), meta)
 
-    def _number(self) -> int:
+    def _check_readable(self, emitter: Emitter, array: Array) -> None:
+        """PyTorch's operators read what stages before this one have made."""
+        if self._engine.in_place:
+            self._give_home(emitter, array)
+        if emitter.has_made(array):
+            raise _Later
+
+    def _give_home(self, emitter: Emitter, array: Array) -> None:
+        """On a card they read it where it is: the stage that is captured puts it into PyTorch's
+        memory, unless it is there."""
+        is_on_host = array.constant is not None or array.number is not None
+        if array.tensor is None or is_on_host or array.home is not None:
+            return
+        number, home = self.number(), self._engine.home(array.tensor)
+        array.replace(home, home=number)
+        self.homes[number] = home
+        emitter.result(home, home.shape)
+
+    def number(self) -> int:
+        """One under which a value can be kept in a run."""
         self.numbers += 1
         return self.numbers - 1
 

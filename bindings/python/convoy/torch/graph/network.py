@@ -27,7 +27,7 @@ from .rehearsal import (
 from .state import PARAMETER, Held, held_by, in_place_of
 from .trace import Traced, trace
 
-#: Operators on the host that a network may have in a step; each divides a graph.
+#: Operators of PyTorch's that a network may have in a step; each divides a graph.
 MOST_HOST_CALLS = 6
 
 _MOST_INDICES = 1 << 18
@@ -144,7 +144,7 @@ class Network:
 
     def _check_host_calls(self) -> None:
         names = [each.name for each in self.pair.host_calls]
-        if len(names) > (MOST_HOST_CALLS if self._engine.has_host_calls else 0):
+        if len(names) > MOST_HOST_CALLS:
             listed = ", ".join(dict.fromkeys(names))
             raise Declined(f"{len(names)} operators that Convoy has not: {listed}")
 

@@ -61,7 +61,6 @@ class CardEngine(Engine):
     """Of card `index`."""
 
     where = "on the card"
-    has_host_calls = False
     in_place = True
 
     def __init__(self, platform: Any, index: int, options: Callable[[], Dict[str, Any]]) -> None:
@@ -88,8 +87,9 @@ class CardEngine(Engine):
     def recording(self) -> bool:
         return bool(self._platform.recording())
 
-    def placed(self, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor.to(self._platform.torch_device(self._index))
+    @property
+    def device(self) -> torch.device:
+        return self._platform.torch_device(self._index)  # type: ignore[no-any-return]
 
     def empty(self, shape: Sequence[int]) -> torch.Tensor:
         return self._platform.empty(shape, self._index)  # type: ignore[no-any-return]
@@ -108,18 +108,24 @@ class CardEngine(Engine):
         """They are made in memory of PyTorch's, which each run gets another."""
         arrays = {id(each.array): each.array for each in values if each.array.tensor is not None}
         for array in arrays.values():
-            made = array.tensor
-            assert made is not None
-            home = self.placeholder(self.empty(made.shape), False)
-            home.assign(made)
-            array.replace(home)
+            assert array.tensor is not None
+            array.replace(self.home(array.tensor), home=array.home)
+
+    def home(self, made: DeviceTensor) -> DeviceTensor:
+        found = self.placeholder(self.empty(made.shape), False)
+        found.assign(made)
+        return found
 
     def upload(self, count: int) -> DeviceTensor:
         return self.placeholder(self.empty((count,)), False)
 
-    def send(self, values: torch.Tensor, tensor: DeviceTensor) -> None:
-        """They stay where they are, as long as they are kept for the backward pass."""
+    def send(self, values: torch.Tensor, tensor: DeviceTensor) -> Any:
+        """They stay where they are, unless kernels cannot read them there."""
+        values = values.to(torch.float32)
+        if values.data_ptr() % ALIGNMENT:
+            values = values.clone()
         self.batch([tensor]).write([values])
+        return values
 
     def batch(self, tensors: Sequence[DeviceTensor]) -> Any:
         return Wrapped(self.context, tensors)

@@ -1,15 +1,16 @@
 """A traced network, or a part of one, made ready: stages of a graph of Convoy's, and between them
-operators that the host carries out because Convoy has nothing for them."""
+operators that the host, which is PyTorch, carries out because Convoy has nothing for them: where
+PyTorch's tensors are, so on a card as well."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple, Union
 
 import torch
 
 from ..._graph import Graph
 from ..._tensor import Tensor as DeviceTensor
-from .constants import swapped
+from .constants import swapped, values_in
 from .engine import Engine
 from .values import Array, Value, host_tensor
 
@@ -37,12 +38,14 @@ class HostStep:
         self._engine = engine
         self.calls: List[HostCall] = []
         self.uploads: List[Tuple[int, DeviceTensor]] = []
+        self._sent: List[Any] = []
+        self._constants: Dict[int, torch.Tensor] = {}  # where PyTorch computes, by array
 
     def run(self, kept: Kept) -> None:
         read: Dict[int, torch.Tensor] = {}
 
         def on_host(value: Value) -> torch.Tensor:
-            return host_tensor(value, elements(value.array, kept, read)).to(value.dtype)
+            return host_tensor(value, self._elements(value.array, kept, read)).to(value.dtype)
 
         with torch.no_grad():
             for call in self.calls:
@@ -52,20 +55,23 @@ class HostStep:
                 for number, each in zip(call.numbers, (made,) if call.single else made):
                     if number is not None:
                         kept[number] = each.contiguous().reshape(-1)
-        for number, tensor in self.uploads:
-            self._engine.send(kept[number], tensor)
+        self._sent = [self._engine.send(kept[number], tensor) for number, tensor in self.uploads]
 
-
-def elements(array: Array, kept: Kept, read: Dict[int, torch.Tensor]) -> torch.Tensor:
-    """An array's elements on the host; `read` has those that were fetched before."""
-    if array.constant is not None:
-        return array.constant
-    if array.number is not None:
-        return kept[array.number]
-    if id(array) not in read:
-        assert array.tensor is not None
-        read[id(array)] = torch.from_numpy(array.tensor.read()).reshape(-1)
-    return read[id(array)]
+    def _elements(
+        self, array: Array, kept: Kept, read: Dict[int, torch.Tensor]
+    ) -> torch.Tensor:
+        """An array's, where PyTorch computes; `read` has those that were fetched before."""
+        if array.constant is not None:
+            if id(array) not in self._constants:
+                self._constants[id(array)] = self._engine.placed(array.constant)
+            return self._constants[id(array)]
+        number = array.home if array.number is None else array.number
+        if number is not None:
+            return kept[number]
+        if id(array) not in read:
+            assert array.tensor is not None
+            read[id(array)] = torch.from_numpy(array.tensor.read()).reshape(-1)
+        return read[id(array)]
 
 
 class Steps:
@@ -82,6 +88,12 @@ class Steps:
     def host_calls(self) -> List[HostCall]:
         """Operators of the network."""
         return [call for call in self._calls() if not call.is_random]
+
+    @property
+    def homes(self) -> Set[int]:
+        """Numbers of the memory that its operators read where it is PyTorch's."""
+        values = values_in([(call.args, call.kwargs) for call in self._calls()])
+        return {each.array.home for each in values if each.array.home is not None}
 
     @property
     def random_numbers(self) -> List[int]:

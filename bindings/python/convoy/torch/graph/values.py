@@ -24,10 +24,11 @@ class Array:
     what an operator on the host computes anew in each run, which is kept under a number then; or
     memory that nobody has written yet.
 
-    A tensor that is made of a constant, or for the host's results, is made when it is needed.
+    A tensor that is made of a constant, or for the host's results, is made when it is needed. Where
+    a tensor's memory is PyTorch's, that may be kept under a number too: its `home`.
     """
 
-    __slots__ = ("count", "tensor", "constant", "number", "_shapes")
+    __slots__ = ("count", "tensor", "constant", "number", "home", "_shapes")
 
     def __init__(
         self,
@@ -35,8 +36,10 @@ class Array:
         tensor: Optional[DeviceTensor] = None,
         constant: Optional[torch.Tensor] = None,
         number: Optional[int] = None,
+        home: Optional[int] = None,
     ) -> None:
         self.count, self.tensor, self.constant, self.number = count, tensor, constant, number
+        self.home = home
         self._shapes: Dict[Shape, DeviceTensor] = {}
 
     def shaped(self, shape: Shape) -> DeviceTensor:
@@ -48,9 +51,11 @@ class Array:
             self._shapes[shape] = self.tensor.reshape(shape)
         return self._shapes[shape]
 
-    def replace(self, tensor: DeviceTensor, number: Optional[int] = None) -> None:
+    def replace(
+        self, tensor: DeviceTensor, number: Optional[int] = None, home: Optional[int] = None
+    ) -> None:
         """An operator has written it in place, or it is to lie elsewhere."""
-        self.tensor, self.number = tensor, number
+        self.tensor, self.number, self.home = tensor, number, home
         self._shapes.clear()
 
     def end_capture(self) -> None:
