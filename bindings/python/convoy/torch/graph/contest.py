@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from contextlib import nullcontext
-from typing import Any, Callable, Dict, List, NamedTuple, Union
+from typing import Any, Callable, Dict, List, NamedTuple, Sequence, Union
 
 import torch
 
@@ -36,12 +36,7 @@ class _Pytorch:
     def step(self) -> None:
         mode: Any = plainly() if self._plain else nullcontext()
         with mode:
-            results = self._forward()
-            ends = [each for each in results if each.requires_grad]
-            wanted = [each for each in self._given if each.requires_grad]
-            if ends and wanted:
-                ones = [torch.ones_like(each) for each in ends]
-                torch.autograd.grad(ends, wanted, ones, allow_unused=True)
+            _backward(self._forward(), self._given)
 
     def _forward(self) -> List[torch.Tensor]:
         held, given = self._subject.held, self._given
@@ -53,21 +48,29 @@ class _Pytorch:
 
 
 class _Captured:
-    """The captured network. All that it holds is sent in each step, as after an optimizer's."""
+    """The captured network as it is called, with what is asked for before. All that it is given is
+    sent in each step, as after an optimizer's."""
 
     name = GRAPH
 
     def __init__(self, network: Network, subject: Subject) -> None:
-        self._network, self._arguments = network, subject.arguments.tensors
-        tensors = [each.tensor.detach() for each in subject.held]
-        self._held = tensors, [shaken(each).to(each.dtype) for each in tensors]
+        self._network, self._subject = network, subject
+        of = subject.held, subject.arguments.tensors
+        self._given = copies(*of), copies(*of, lambda each: shaken(each).to(each.dtype))
 
     def step(self) -> None:
-        self._held = self._held[1], self._held[0]
-        values, _, call = self._network.pair.forward([*self._held[0], *self._arguments])
-        if self._network.differentiable:
-            ends = [values[at] for at in self._network.differentiable]
-            self._network.pair.backward(call, [torch.ones_like(each) for each in ends])
+        self._given = self._given[1], self._given[0]
+        self._network.guard.changed()
+        results, _ = self._network.results_of(self._subject, self._given[0], False)
+        _backward(results, self._given[0])
+
+
+def _backward(results: Sequence[torch.Tensor], given: Sequence[torch.Tensor]) -> None:
+    ends = [each for each in results if each.requires_grad]
+    wanted = [each for each in given if each.requires_grad]
+    if ends and wanted:
+        ones = [torch.ones_like(each) for each in ends]
+        torch.autograd.grad(ends, wanted, ones, allow_unused=True)
 
 
 _Way = Union[_Pytorch, _Captured]

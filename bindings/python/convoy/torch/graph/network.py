@@ -154,16 +154,21 @@ class Network:
         """What the module returns, and what it writes written. `checked`: compared with PyTorch's,
         and a difference raised."""
         subject = self.subject(module, arguments)
-        given = subject.given
+        with self._engine.lock:
+            results, news = self.results_of(subject, subject.given, checked)
+            self._write(news)
+            return self._returned(results)
+
+    def results_of(self, subject: Subject, given: List[torch.Tensor], checked: bool) -> Any:
+        """The network's, and by source the new values of what it writes. `given`: the subject's, or
+        others like them."""
         to = self._written, self._wanted, self.differentiable
         step = Step(self.pair, subject, given, *to, checked, {})
-        with self._engine.lock:
-            if torch.is_grad_enabled() and self._wanted:
-                results = Run.apply(step, *(given[at] for at in self._wanted))
-            else:
-                results, _, _ = run_forward(step)
-            self._write(step.news)
-            return self._returned(results)
+        if torch.is_grad_enabled() and self._wanted:
+            results = Run.apply(step, *(given[at] for at in self._wanted))
+        else:
+            results, _, _ = run_forward(step)
+        return results, step.news
 
     def _write(self, news: Dict[int, torch.Tensor]) -> None:
         with torch.no_grad():
