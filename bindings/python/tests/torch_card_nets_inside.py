@@ -4,6 +4,7 @@ where the stand-ins are the drivers (test_torch_cards.py).
 
 import copy
 import gc
+import threading
 
 import pytest
 import torch
@@ -13,6 +14,8 @@ import convoy.torch
 import torch_networks
 from convoy.torch import _card, _cards, _kernels, _switch
 from convoy.torch._plainly import plainly
+from convoy.torch.graph import contest
+from convoy.torch.graph.networks import MEASURED
 from standin_cards import StandinCards
 
 platform = _kernels.platform = StandinCards()
@@ -341,6 +344,27 @@ def test_numbers_of_the_host():
         pair.assert_same(torch.randn(4, 8))
     assert ways()["pytorch", "the first call of its kind"] == 1
     assert captured() == 5
+
+
+# ------------------------------------------------------------------------------- measured
+
+
+def test_measured_where_gradients_have_a_thread(monkeypatch):
+    """PyTorch computes gradients of a card's tensors on a thread of its own."""
+    backward = contest._backward
+
+    def elsewhere(*args):
+        thread = threading.Thread(target=backward, args=args, daemon=True)
+        thread.start()
+        thread.join(60)
+        assert not thread.is_alive(), "it waits for the thread that asked for it"
+
+    monkeypatch.setattr(contest, "_backward", elsewhere)
+    with convoy.torch.enabled(route="measured"):
+        pair = Pair()
+        for _ in range(4):
+            pair.assert_same(images())
+        assert sum(n for (_, why), n in ways().items() if why in ("", MEASURED)) == 3
 
 
 # ----------------------------------------------------------------------- what goes wrong

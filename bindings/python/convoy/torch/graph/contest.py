@@ -49,7 +49,8 @@ class _Pytorch:
 
 class _Captured:
     """The captured network as it is called, with what is asked for before. All that it is given is
-    sent in each step, as after an optimizer's."""
+    sent in each step, as after an optimizer's. The engine's lock is held as then, and not during
+    the whole contest: gradients of a card's tensors PyTorch computes on a thread of its own."""
 
     name = GRAPH
 
@@ -61,7 +62,8 @@ class _Captured:
     def step(self) -> None:
         self._given = self._given[1], self._given[0]
         self._network.guard.changed()
-        results, _ = self._network.results_of(self._subject, self._given[0], False)
+        with self._network.pair.lock:
+            results, _ = self._network.results_of(self._subject, self._given[0], False)
         _backward(results, self._given[0])
 
 

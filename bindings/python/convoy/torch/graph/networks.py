@@ -244,7 +244,7 @@ class Networks:
             raise Declined("another thread is inside a module")
         key = call.key
         try:
-            with call.engine.lock, _normal_mode(), untouched(call.arguments.tensors):
+            with _normal_mode(), untouched(call.arguments.tensors):
                 way, network = self._settled(record, call)
         except Exception as error:  # an unforeseen one shall not end a training either
             why = f"{error}" if isinstance(error, Declined) else f"{type(error).__name__}: {error}"
@@ -277,7 +277,7 @@ class Networks:
 
     def _proved(self, record: _Record, call: _Call) -> Network:
         key = call.key
-        with plainly():
+        with call.engine.lock, plainly():
             network = record.unproved.pop(key, None)
             if network is None or network.guard.changed() is not None:
                 network = Network(call.engine, call.module, record.body, call.arguments)
