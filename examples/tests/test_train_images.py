@@ -99,7 +99,7 @@ class TrainImages(unittest.TestCase):
         """Nearly all tests are answered rightly, also by a network that begins with these weights.
         All would be too much to ask: instruction sets differ in the last bits, and so do paths."""
         file = self.folder / "learnt"
-        output = self.run_program("--epochs", 12, "--rate", 0.02, "--checkpoint", file)
+        output = self.run_program("--epochs", 16, "--rate", 0.02, "--checkpoint", file)
         self.assertIn("48 images to train with, 12 for tests, 3 classes", output)
         self.assertGreater(self.accuracy(output), 0.8)
         again = "--epochs", 1, "--rate", 0.001, "--weights", file
