@@ -56,6 +56,7 @@ class Instance:
         self._writes = engine.batch(list(self._inputs.values()))
         self._tangent_writes = engine.batch(self._tangents)
         self._home_writes = engine.batch(list(self._homes.values()))
+        self.on_host = self._read_on_host()
         self.host_calls: List[HostCall] = [*self._forward.host_calls, *self._backward.host_calls]
         self.owner: Any = lambda: None  # weak reference to the call whose backward pass may come
 
@@ -202,8 +203,7 @@ class Instance:
         """Of what was kept of a forward pass the random numbers that PyTorch had drawn."""
         return {number: kept[number] for number in self._forward.random_numbers}
 
-    @property
-    def on_host(self) -> List[int]:
+    def _read_on_host(self) -> List[int]:
         """Sources that operators of PyTorch's read."""
         nodes = self._joint.given
         homes = self._forward.homes | self._backward.homes
