@@ -5,8 +5,8 @@
 #
 #   scripts/test.sh [-R REGEX | -E REGEX | -L REGEX | -LE REGEX | -j N | -V | --output-on-failure]...
 #
-# Arguments go to ctest; with any, the Python tests are left out, and the long ones are not. ctest has more of them: see
-# `ctest --help`, and call it as tests/README.md says.
+# Arguments go to ctest; with any, the Python tests are left out, but for the long ones with -L long, and ctest's long
+# ones are not. ctest has more arguments: see `ctest --help`, and call it as tests/README.md says.
 set -euo pipefail
 . "$(dirname "${BASH_SOURCE[0]}")/lib.sh"
 end_on_signals
@@ -56,17 +56,19 @@ XML
 # The long ones among the tests of the newest PyTorch are those that train with Ultralytics.
 run_beside() {
   local status=0
-  run_pytest pytest_old_torch /usr/bin/python3 numpy,pytest,torch -k torch || status=1
+  run_pytest pytest_old_torch /usr/bin/python3 numpy,pytest,torch -k torch -m "not long" || status=1
   run_pytest pytest_ultralytics "$venv/bin/python" numpy,pytest,ultralytics -k ultralytics || status=1
   return $status
 }
 
-# Two at a time, since each leaves half of the processors idle.
+# Two at a time, since each leaves half of the processors idle. Only an old PyTorch has long ones.
 if [ $# = 0 ]; then
   start run_beside >"$results/beside.out" 2>&1
   run_pytest pytest "$venv/bin/python" numpy,pytest -k "not ultralytics" || status=1
   finish || status=1
   cat "$results/beside.out"
+elif [ "$*" = "-L long" ]; then
+  run_pytest pytest_old_torch /usr/bin/python3 numpy,pytest,torch -k torch -m long || status=1
 fi
 
 python3 scripts/summary.py "$results"/*.xml || status=1

@@ -49,7 +49,6 @@ def fresh_python(tmp_path_factory):
     return python
 
 
-@pytest.mark.slow
 def test_pip_install(fresh_python, tmp_path):
     installed = run(fresh_python, "-m", "pip", "install", ROOT, env=bare_environment())
     assert installed.returncode == 0, installed.stderr[-2000:]

@@ -7,20 +7,23 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch", reason="no PyTorch")
+torch = pytest.importorskip("torch", reason="no PyTorch")
 
 import standin_cards
 
 HERE = Path(__file__).parent
 QUIET = "-q", "-p", "no:cacheprovider", "-p", "no:unraisableexception"
 
+# All of it takes minutes: usually the newest PyTorch only has to, on CUDA.
+WHOLE = pytest.mark.long if torch.__version__ < "2.13" else ()
+
 
 @pytest.mark.parametrize(
     "file, kind, chosen",
     [
-        ("torch_cards_inside.py", "cuda", ""),
+        pytest.param("torch_cards_inside.py", "cuda", "", marks=WHOLE),
         ("torch_cards_inside.py", "hip", "not same_as or conv2d"),
-        ("torch_card_nets_inside.py", "cuda", ""),
+        pytest.param("torch_card_nets_inside.py", "cuda", "", marks=WHOLE),
         ("torch_card_nets_inside.py", "hip", "recorded or lack or fail"),
     ],
 )
