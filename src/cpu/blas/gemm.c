@@ -4,6 +4,7 @@
 
 #include <cblas.h>
 #include <pthread.h>
+#include <strings.h>
 #include <time.h>
 
 #include "cpu/threads/heartbeat.h"
@@ -93,4 +94,28 @@ void cvy_gemm(int64_t m, int64_t n, int64_t k, cvy_matrix a, cvy_matrix b, bool 
 
 const char *cvy_gemm_config(void) {
   return openblas_get_config();
+}
+
+/* ------------------------------------------------------------------------- which processor */
+
+/* OpenBLAS's names of processors whose vectors are shorter than AVX-512's, in capitals. Those with
+ * AVX but without its multiply-adds or integers are to the engine what SSE is. */
+static const struct {
+  const char *name;
+  int width;
+} narrow[] = {
+    {"GENERIC", 4},     {"KATMAI", 4},       {"COPPERMINE", 4}, {"NORTHWOOD", 4},
+    {"PRESCOTT", 4},    {"BANIAS", 4},       {"ATOM", 4},       {"CORE2", 4},
+    {"PENRYN", 4},      {"DUNNINGTON", 4},   {"NEHALEM", 4},    {"ATHLON", 4},
+    {"OPTERON", 4},     {"OPTERON_SSE3", 4}, {"BARCELONA", 4},  {"BOBCAT", 4},
+    {"NANO", 4},        {"SANDYBRIDGE", 4},  {"BULLDOZER", 4},  {"PILEDRIVER", 4},
+    {"STEAMROLLER", 4}, {"EXCAVATOR", 4},    {"HASWELL", 8},    {"ZEN", 8},
+};
+
+bool cvy_gemm_has_width(int64_t width) {
+  const char *core = openblas_get_corename();
+  for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
+    if (strcasecmp(core, narrow[i].name) == 0) return narrow[i].width >= width;
+  }
+  return true;
 }

@@ -23,4 +23,8 @@ void cvy_gemm(int64_t m, int64_t n, int64_t k, cvy_matrix a, cvy_matrix b, bool 
 /* Version, core and build of the library in use. */
 const char *cvy_gemm_config(void);
 
+/* Whether the library computes with vectors of so many floats. One that is older than the processor
+ * takes it for another: 0.3.21 has SSE for Emerald Rapids, a sixth of what that can do. */
+bool cvy_gemm_has_width(int64_t width);
+
 #endif

@@ -1,15 +1,19 @@
 /* cpu.matmul: blocks of the result on the engine's microkernel. A thread packs the rows of a that a
- * block needs, some terms of them, and one strip of b's columns after the other, and sums in a
- * block of its own. It takes every product, and needs nothing but its workspace. */
+ * block needs, some terms of them, and one strip of b's columns after the other, and sums in the
+ * result. It takes every product, and needs nothing but its workspace. */
 #include "cpu/matmul/matmul.h"
 
 #include <string.h>
 
 #include "cpu/threads/heartbeat.h"
 
-#define ROWS 128    /* of a block: what is packed of a stays in the L2 cache */
-#define COLUMNS 192 /* a multiple of the strips of all instruction sets */
-#define TERMS 256   /* that are packed together */
+/* Of a block: what is packed of a stays in the L2 cache, and is packed once for so many columns. */
+#define ROWS 256
+#define COLUMNS 384
+#define TERMS 256 /* that are packed together */
+/* The largest tile that an instruction set has. */
+#define TILE_ROWS 8
+#define STRIP 48
 
 typedef struct tiles_run {
   const cvy_cpu_call *call;
@@ -18,17 +22,16 @@ typedef struct tiles_run {
 
 /* A thread's memory. */
 typedef struct tiles_memory {
-  float *a;   /* [tile of rows][term][row] */
-  float *b;   /* [term][column] of a strip */
-  float *sum; /* [row][COLUMNS] */
+  float *a; /* [tile of rows][term][row] */
+  float *b; /* [term][column] of a strip */
 } tiles_memory;
 
-enum { A_FLOATS = ROWS * TERMS, B_FLOATS = TERMS * COLUMNS, SUM_FLOATS = ROWS * COLUMNS };
-enum { SLOT_FLOATS = A_FLOATS + B_FLOATS + SUM_FLOATS };
+enum { A_FLOATS = ROWS * TERMS, B_FLOATS = TERMS * STRIP };
+enum { SLOT_FLOATS = A_FLOATS + B_FLOATS };
 
 static tiles_memory memory_at(const tiles_run *run, int32_t slot) {
   float *at = (float *)run->call->workspace + (int64_t)slot * SLOT_FLOATS;
-  return (tiles_memory){at, at + A_FLOATS, at + A_FLOATS + B_FLOATS};
+  return (tiles_memory){at, at + A_FLOATS};
 }
 
 /* Some of a matrix as it lies: `lines` rows of `length`, the first `pitch` floats from the next. */
@@ -46,8 +49,7 @@ static void pack(const cvy_simd *simd, const matrix_part *from, bool swaps, floa
     simd->transpose(to, width, from->at, from->pitch, from->lines, from->length);
     return;
   }
-  for (int64_t i = 0; i < along; i++)
-    memcpy(to + i * width, from->at + i * from->pitch, (size_t)across * sizeof *to);
+  simd->gather_rows(&(cvy_copy_rows){to, from->at, width, from->pitch, along, across}, 1);
 }
 
 /* Rows `begin` and so many behind of the block's a, or columns of its b: some terms of them.
@@ -69,25 +71,46 @@ static void pack_rows(const tiles_run *run, const float *a, int64_t rows, int64_
   }
 }
 
+/* A tile that juts out over the result: its sums are made beside it. */
+static void multiply_edge(const cvy_simd *simd, const cvy_microkernel *kernel,
+                          cvy_microkernel_tile tile, int64_t rows, int64_t columns) {
+  float sum[TILE_ROWS * STRIP];
+  cvy_copy_rows back = {tile.y, sum, tile.y_pitch, STRIP, rows, columns};
+  if (tile.add) {
+    memset(sum, 0, sizeof sum);
+    for (int64_t row = 0; row < rows; row++)
+      memcpy(sum + row * STRIP, tile.y + row * tile.y_pitch, (size_t)columns * sizeof *sum);
+  }
+  tile.y = sum;
+  tile.y_pitch = STRIP;
+  kernel->run[cvy_div_up(columns, kernel->width) - 1](&tile);
+  simd->gather_rows(&back, 1);
+}
+
 /* The sums of a strip of columns, of all rows of the block. */
-static void multiply_strip(const tiles_run *run, const tiles_memory *memory, int64_t rows,
-                           cvy_range columns, int64_t depth, bool add) {
+static void multiply_strip(const tiles_run *run, const tiles_memory *memory,
+                           const cvy_cpu_matmul_block *block, cvy_range columns, int64_t depth,
+                           bool add) {
   static const int64_t only_tap = 0;
-  const cvy_microkernel *kernel = cvy_microkernel_for(run->call->simd, rows);
-  int64_t vectors = cvy_div_up(cvy_range_length(columns), kernel->width);
+  const cvy_microkernel *kernel = cvy_microkernel_for(run->call->simd, block->rows);
+  int64_t count = cvy_range_length(columns), vectors = cvy_div_up(count, kernel->width);
   cvy_microkernel_tile tile = {.x = memory->b,
                                .w = memory->a,
-                               .y = memory->sum + columns.begin,
+                               .y = block->y + columns.begin,
                                .tap = &only_tap,
                                .taps = 1,
                                .channels = depth,
                                .x_pitch = vectors * kernel->width,
-                               .y_pitch = COLUMNS,
+                               .y_pitch = run->plan.of.y.row,
                                .add = add};
-  for (int64_t row = 0; row < rows; row += kernel->rows) {
-    kernel->run[vectors - 1](&tile);
+  for (int64_t row = 0; row < block->rows; row += kernel->rows) {
+    int64_t rows = cvy_min(kernel->rows, block->rows - row);
+    if (rows == kernel->rows && count == tile.x_pitch)
+      kernel->run[vectors - 1](&tile);
+    else
+      multiply_edge(run->call->simd, kernel, tile, rows, count);
     tile.w += kernel->rows * depth;
-    tile.y += kernel->rows * COLUMNS;
+    tile.y += kernel->rows * tile.y_pitch;
   }
 }
 
@@ -96,25 +119,23 @@ static void add_terms(const tiles_run *run, const tiles_memory *memory,
                       bool add) {
   const cvy_matmul_products *of = &run->plan.of;
   const cvy_microkernel *kernel = cvy_microkernel_for(run->call->simd, block->rows);
-  int64_t strip = cvy_microkernel_columns(kernel), depth = cvy_range_length(terms);
+  const float *b = block->b + product * of->b.step;
+  int64_t least = cvy_div_up(block->columns, cvy_microkernel_columns(kernel));
+  cvy_cut strips = cvy_cut_into(block->columns, least, kernel->width);
   pack_rows(run, block->a + product * of->a.step, block->rows, kernel->rows, terms, memory->a);
-  for (int64_t column = 0; column < block->columns; column += strip) {
-    cvy_range columns = {column, cvy_min(column + strip, block->columns)};
-    matrix_part from =
-        part_of(block->b + product * of->b.step, of->b.row, of->p.b_transposed, columns, terms);
+  for (int64_t i = 0; i < strips.count; i++) {
+    cvy_range columns = cvy_cut_part(strips, block->columns, i);
+    matrix_part from = part_of(b, of->b.row, of->p.b_transposed, columns, terms);
     pack(run->call->simd, &from, of->p.b_transposed, memory->b,
          cvy_align_up(cvy_range_length(columns), kernel->width));
-    multiply_strip(run, memory, block->rows, columns, depth, add);
+    multiply_strip(run, memory, block, columns, cvy_range_length(terms), add);
   }
   cvy_heartbeat_tick();
 }
 
-static void store(const tiles_run *run, const cvy_cpu_matmul_block *block, const float *sum) {
-  for (int64_t row = 0; row < block->rows; row++, sum += COLUMNS) {
-    float *y = block->y + row * run->plan.of.y.row;
-    for (int64_t i = 0; i < block->columns; i++)
-      y[i] = run->plan.accumulate ? y[i] + sum[i] : sum[i];
-  }
+static void clear(const tiles_run *run, const cvy_cpu_matmul_block *block) {
+  for (int64_t row = 0; row < block->rows; row++)
+    memset(block->y + row * run->plan.of.y.row, 0, (size_t)block->columns * sizeof *block->y);
 }
 
 static void make_blocks(void *arg, int64_t begin, int64_t end, int32_t slot) {
@@ -123,13 +144,12 @@ static void make_blocks(void *arg, int64_t begin, int64_t end, int32_t slot) {
   cvy_cut terms = cvy_cut_by(run->plan.of.p.k, TERMS);
   for (int64_t i = begin; i < end; i++) {
     cvy_cpu_matmul_block block = cvy_cpu_matmul_block_at(&run->plan, run->call, i);
-    bool add = false;
-    if (terms.count == 0) memset(memory.sum, 0, SUM_FLOATS * sizeof(float));
+    bool add = run->plan.accumulate;
+    if (terms.count == 0 && !add) clear(run, &block);
     for (int64_t product = 0; product < block.products; product++) {
       for (int64_t t = 0; t < terms.count; t++, add = true)
         add_terms(run, &memory, &block, product, cvy_cut_part(terms, run->plan.of.p.k, t), add);
     }
-    store(run, &block, memory.sum);
   }
 }
 

@@ -19,6 +19,13 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
   return false;
 }
 
+/* Where OpenBLAS knows the processor it is a little faster than cpu.matmul. */
+static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
+  (void)problem;
+  (void)facts;
+  return cvy_gemm_has_width(cvy_simd_best()->microkernel.width);
+}
+
 /* Some terms of one product. */
 static void add_terms(const blas_run *run, const cvy_cpu_matmul_block *block, int64_t product,
                       cvy_range terms, bool add) {
@@ -58,5 +65,6 @@ static void run(const cvy_cpu_call *call) {
 const cvy_cpu_row cvy_cpu_matmul_blas = {{.name = "cpu.matmul_blas",
                                           .operations = CVY_OPERATION_BIT(CVY_MATMUL),
                                           .accepts = accepts,
+                                          .pays = pays,
                                           .conservative = true},
                                          run};

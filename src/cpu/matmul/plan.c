@@ -1,7 +1,10 @@
 /* How the results of products are cut. Sums are not: a few long ones keep few threads busy. */
 #include "cpu/matmul/matmul.h"
 
-#define LEAST 32 /* rows or columns: smaller blocks load too much for what they compute */
+/* Multiples of the tiles of all instruction sets, which compute what juts out for nothing. */
+#define ROW_UNIT 8
+#define COLUMN_UNIT 48
+#define LEAST 48 /* rows or columns: smaller blocks load too much for what they compute */
 #define PIECES_PER_THREAD 4 /* from here on the threads end at about the same time */
 
 static int64_t results_of(const cvy_matmul_problem *p) {
@@ -12,7 +15,11 @@ static int64_t count(const cvy_cpu_matmul_plan *plan) {
   return results_of(&plan->of.p) * plan->rows.count * plan->columns.count;
 }
 
-/* Halves the longer side of the blocks until there are enough. */
+static cvy_cut half(int64_t whole, cvy_cut cut, int64_t unit) {
+  return cvy_cut_by(whole, cvy_align_up(cvy_div_up(cut.size, 2), unit));
+}
+
+/* Halves the longer side of the blocks that can be until there are enough. */
 cvy_cpu_matmul_plan cvy_cpu_matmul_plan_for(const cvy_problem *problem, const cvy_facts *facts,
                                             int64_t most_rows, int64_t most_columns) {
   cvy_cpu_matmul_plan plan = {.of = cvy_matmul_products_of(problem),
@@ -20,13 +27,16 @@ cvy_cpu_matmul_plan cvy_cpu_matmul_plan_for(const cvy_problem *problem, const cv
   int64_t wanted = (int64_t)facts->info.compute_units, rows = cvy_min(plan.of.p.m, most_rows),
           columns = cvy_min(plan.of.p.n, most_columns);
   if (wanted > 1) wanted *= PIECES_PER_THREAD;
-  plan.rows = cvy_cut_into(plan.of.p.m, cvy_div_up(plan.of.p.m, cvy_max(rows, 1)), 1);
-  plan.columns = cvy_cut_into(plan.of.p.n, cvy_div_up(plan.of.p.n, cvy_max(columns, 1)), 1);
-  while (count(&plan) < wanted && (plan.rows.size > LEAST || plan.columns.size > LEAST)) {
-    if (plan.rows.size > plan.columns.size)
-      plan.rows = cvy_cut_by(plan.of.p.m, cvy_div_up(plan.rows.size, 2));
+  plan.rows = cvy_cut_into(plan.of.p.m, cvy_div_up(plan.of.p.m, cvy_max(rows, 1)), ROW_UNIT);
+  plan.columns =
+      cvy_cut_into(plan.of.p.n, cvy_div_up(plan.of.p.n, cvy_max(columns, 1)), COLUMN_UNIT);
+  while (count(&plan) < wanted) {
+    bool fewer_rows = plan.rows.size >= 2 * LEAST, fewer_columns = plan.columns.size >= 2 * LEAST;
+    if (!fewer_rows && !fewer_columns) break;
+    if (fewer_rows && (plan.rows.size > plan.columns.size || !fewer_columns))
+      plan.rows = half(plan.of.p.m, plan.rows, ROW_UNIT);
     else
-      plan.columns = cvy_cut_by(plan.of.p.n, cvy_div_up(plan.columns.size, 2));
+      plan.columns = half(plan.of.p.n, plan.columns, COLUMN_UNIT);
   }
   plan.blocks = count(&plan);
   return plan;

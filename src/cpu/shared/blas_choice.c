@@ -3,6 +3,7 @@
 #include "cpu/shared/blas_choice.h"
 
 #include "base/build_config.h"
+#include "cpu/blas/gemm.h"
 #include "cpu/row.h"
 #include "problem/conv/conv.h"
 
@@ -29,7 +30,16 @@ bool cvy_cpu_blas_accepts(const cvy_problem *problem, const cvy_facts *facts) {
 #endif
 }
 
+/* Whether BLAS's loops are for AVX2, as those of the processors that were measured. */
+static bool blas_has_avx2(void) {
+#if CONVOY_HAVE_OPENBLAS
+  return cvy_gemm_has_width(AVX2_WIDTH);
+#else
+  return false;
+#endif
+}
+
 bool cvy_cpu_blas_is_faster(const cvy_problem *problem, const cvy_facts *facts) {
   bool measured = cvy_simd_best()->microkernel.width == AVX2_WIDTH && problem->conv.groups == 1;
-  return measured && is_faster(problem) && cvy_cpu_blas_accepts(problem, facts);
+  return measured && is_faster(problem) && blas_has_avx2() && cvy_cpu_blas_accepts(problem, facts);
 }

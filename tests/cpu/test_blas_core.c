@@ -1,0 +1,34 @@
+/* Whether OpenBLAS's loops are worth asking is seen from the processor that it takes this one for,
+ * which OPENBLAS_CORETYPE sets here: one test a process. */
+#include <cblas.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#include "common/cmocka.h"
+#include "cpu/blas/gemm.h"
+#include "cpu/row.h"
+
+static int width_of(const char *core) {
+  if (strcasecmp(core, "prescott") == 0) return 4;
+  return strcasecmp(core, "haswell") == 0 ? 8 : 16;
+}
+
+static void test_width(void **state) {
+  const char *core = getenv("OPENBLAS_CORETYPE");
+  (void)state;
+  assert_non_null(core);
+  if (strcasecmp(core, openblas_get_corename()) != 0) {
+    printf("skipped: this OpenBLAS has no loops for %s\n", core);
+    skip();
+  }
+  for (int width = 4; width <= 16; width *= 2)
+    assert_int_equal(cvy_gemm_has_width(width), width <= width_of(core));
+  assert_int_equal(cvy_cpu_matmul_blas.algorithm.pays(NULL, NULL),
+                   cvy_simd_best()->microkernel.width <= width_of(core));
+}
+
+int main(void) {
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_width)};
+  return cmocka_run_group_tests(tests, NULL, NULL);
+}
