@@ -17,7 +17,7 @@ src/program    | convoy/ base/ program/
 src/cpu        | convoy/ base/ os/ problem/ program/ backend.h cpu/
 src/cpu/isa    | base/ cpu/isa/
 src/cpu/threads | convoy/ base/ os/ problem/ cpu/threads/
-src/cpu/shared | base/ problem/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/shared/
+src/cpu/shared | base/ problem/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/shared/ cpu/blas/
 src/cpu/program | base/ problem/ program/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/program/
 src/cpu/blas   | cpu/threads/ cpu/blas/
 src/cpu/*      | base/ problem/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/shared/ cpu/blas/
