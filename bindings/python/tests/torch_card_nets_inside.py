@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 import convoy.torch
+import torch_lacking
 import torch_networks
 from convoy.torch import _card, _cards, _kernels, _switch
 from convoy.torch._plainly import plainly
@@ -425,75 +426,18 @@ def test_tf32(monkeypatch):
     assert ways()["pytorch", _cards.TF32] == 1
 
 
-class Sorted(nn.Module):
-    """An operator that Convoy has not, and another one in its gradient."""
-
-    def __init__(self):
-        super().__init__()
-        self.inside = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
-        self.after = nn.Linear(8, 8)
-
-    def forward(self, x):
-        return self.after(self.inside(x).sort(dim=1)[0])
-
-
-class SortedAtOnce(nn.Module):
-    """It reads what is given and a parameter, and gives the network's results."""
-
-    def __init__(self):
-        super().__init__()
-        self.table = nn.Parameter(torch.randn(4, 8))
-        self.none = nn.Identity()
-
-    def forward(self, x):
-        return torch.cat([x.sort(dim=1)[0], self.table.sort(dim=0)[0]])
-
-
-class Chosen(nn.Module):
-    """Rows by where the largest are, which are integers of the card."""
-
-    def __init__(self):
-        super().__init__()
-        self.inside = nn.Linear(8, 8)
-
-    def forward(self, x):
-        y = self.inside(x)
-        places = y.detach().sort(dim=0)[1]
-        return torch.gather(y.tanh(), 0, places) * (y > y.detach().kthvalue(2, 1)[0][:, None])
-
-
-class Uneven(nn.Module):
-    """Pooling in which windows are of several sizes, as in AlexNet with small images."""
-
-    def __init__(self):
-        super().__init__()
-        self.first = nn.Conv2d(3, 8, 3)
-        self.head = nn.Linear(8 * 9, 4)
-
-    def forward(self, x):
-        return self.head(nn.functional.adaptive_avg_pool2d(self.first(x).relu(), 3).flatten(1))
-
-
-LACKING = {
-    Sorted: lambda: torch.randn(4, 8),
-    SortedAtOnce: lambda: torch.randn(4, 8),
-    Chosen: lambda: torch.randn(4, 8),
-    Uneven: lambda: torch.randn(2, 3, 15, 16),
-}
-
-
-@pytest.mark.parametrize("make", LACKING)
+@pytest.mark.parametrize("make", torch_lacking.GIVEN)
 def test_what_convoy_has_not(make):
     """PyTorch carries it out on the card, between the network's stages."""
-    pair = settled(Pair(make), LACKING[make]())
+    pair = settled(Pair(make), torch_lacking.GIVEN[make]())
     for _ in range(3):
-        pair.assert_same(LACKING[make]())
+        pair.assert_same(torch_lacking.GIVEN[make]())
     assert captured() == 5
 
 
 def test_two_passes_with_what_convoy_has_not():
     """Each has memory of its own for what PyTorch's operators read."""
-    pair = settled(Pair(Sorted), torch.randn(4, 8))
+    pair = settled(Pair(torch_lacking.Sorted), torch.randn(4, 8))
     given = [torch.randn(4, 8) for _ in range(2)]
 
     def both(net):
@@ -508,20 +452,8 @@ def test_two_passes_with_what_convoy_has_not():
         assert_same(both(pair.net), wanted)
 
 
-class Everything(nn.Module):
-    """What PyTorch's operators read is given back as well."""
-
-    def __init__(self):
-        super().__init__()
-        self.inside = nn.Linear(8, 8)
-
-    def forward(self, x):
-        y = self.inside(x)
-        return y, y.sort(dim=1)[0] + x.sort(dim=1)[0], y.sort(dim=0)[1]
-
-
 def test_results_that_pytorchs_operators_read():
-    pair = Pair(Everything)
+    pair = Pair(torch_lacking.Everything)
 
     def step(net):
         x = torch.linspace(-2, 3, 32).view(4, 8).sin().requires_grad_()
@@ -538,21 +470,8 @@ def test_results_that_pytorchs_operators_read():
     assert captured() == 4
 
 
-class TooMany(nn.Module):
-    """More than a network may have: each divides a graph."""
-
-    def __init__(self):
-        super().__init__()
-        self.inside = nn.Sequential(nn.Linear(8, 8), nn.ReLU())
-
-    def forward(self, x):
-        for _ in range(4):
-            x = self.inside(x).sort(dim=1)[0]
-        return x
-
-
 def test_too_much_that_convoy_has_not():
-    pair = Pair(TooMany)
+    pair = Pair(torch_lacking.TooMany)
     for _ in range(4):
         pair.assert_same(torch.randn(4, 8))
     counts = _switch._current.statistics.networks()
