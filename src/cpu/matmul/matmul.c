@@ -11,9 +11,6 @@
 #define ROWS 256
 #define COLUMNS 384
 #define TERMS 256 /* that are packed together */
-/* The largest tile that an instruction set has. */
-#define TILE_ROWS 8
-#define STRIP 48
 
 typedef struct tiles_run {
   const cvy_cpu_call *call;
@@ -26,7 +23,7 @@ typedef struct tiles_memory {
   float *b; /* [term][column] of a strip */
 } tiles_memory;
 
-enum { A_FLOATS = ROWS * TERMS, B_FLOATS = TERMS * STRIP };
+enum { A_FLOATS = ROWS * TERMS, B_FLOATS = TERMS * CVY_CPU_MATMUL_STRIP };
 enum { SLOT_FLOATS = A_FLOATS + B_FLOATS };
 
 static tiles_memory memory_at(const tiles_run *run, int32_t slot) {
@@ -74,15 +71,15 @@ static void pack_rows(const tiles_run *run, const float *a, int64_t rows, int64_
 /* A tile that juts out over the result: its sums are made beside it. */
 static void multiply_edge(const cvy_simd *simd, const cvy_microkernel *kernel,
                           cvy_microkernel_tile tile, int64_t rows, int64_t columns) {
-  float sum[TILE_ROWS * STRIP];
-  cvy_copy_rows back = {tile.y, sum, tile.y_pitch, STRIP, rows, columns};
+  float sum[CVY_CPU_MATMUL_TILE * CVY_CPU_MATMUL_STRIP];
+  cvy_copy_rows there = {sum, tile.y, CVY_CPU_MATMUL_STRIP, tile.y_pitch, rows, columns};
+  cvy_copy_rows back = {tile.y, sum, tile.y_pitch, CVY_CPU_MATMUL_STRIP, rows, columns};
   if (tile.add) {
     memset(sum, 0, sizeof sum);
-    for (int64_t row = 0; row < rows; row++)
-      memcpy(sum + row * STRIP, tile.y + row * tile.y_pitch, (size_t)columns * sizeof *sum);
+    simd->gather_rows(&there, 1);
   }
   tile.y = sum;
-  tile.y_pitch = STRIP;
+  tile.y_pitch = CVY_CPU_MATMUL_STRIP;
   kernel->run[cvy_div_up(columns, kernel->width) - 1](&tile);
   simd->gather_rows(&back, 1);
 }

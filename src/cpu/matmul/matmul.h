@@ -8,6 +8,11 @@
 #include "cpu/shared/cut.h"
 #include "problem/matmul/matmul.h"
 
+/* Rows and columns of the microkernel's largest tile, multiples of those of all instruction sets.
+ * Blocks are multiples of them, since what juts out is computed for nothing. */
+#define CVY_CPU_MATMUL_TILE 8
+#define CVY_CPU_MATMUL_STRIP 48
+
 typedef struct cvy_cpu_matmul_plan {
   cvy_matmul_products of;
   bool accumulate;

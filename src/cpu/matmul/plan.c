@@ -1,9 +1,6 @@
 /* How the results of products are cut. Sums are not: a few long ones keep few threads busy. */
 #include "cpu/matmul/matmul.h"
 
-/* Multiples of the tiles of all instruction sets, which compute what juts out for nothing. */
-#define ROW_UNIT 8
-#define COLUMN_UNIT 48
 #define LEAST 48 /* rows or columns: smaller blocks load too much for what they compute */
 #define PIECES_PER_THREAD 4 /* from here on the threads end at about the same time */
 
@@ -27,16 +24,17 @@ cvy_cpu_matmul_plan cvy_cpu_matmul_plan_for(const cvy_problem *problem, const cv
   int64_t wanted = (int64_t)facts->info.compute_units, rows = cvy_min(plan.of.p.m, most_rows),
           columns = cvy_min(plan.of.p.n, most_columns);
   if (wanted > 1) wanted *= PIECES_PER_THREAD;
-  plan.rows = cvy_cut_into(plan.of.p.m, cvy_div_up(plan.of.p.m, cvy_max(rows, 1)), ROW_UNIT);
+  plan.rows =
+      cvy_cut_into(plan.of.p.m, cvy_div_up(plan.of.p.m, cvy_max(rows, 1)), CVY_CPU_MATMUL_TILE);
   plan.columns =
-      cvy_cut_into(plan.of.p.n, cvy_div_up(plan.of.p.n, cvy_max(columns, 1)), COLUMN_UNIT);
+      cvy_cut_into(plan.of.p.n, cvy_div_up(plan.of.p.n, cvy_max(columns, 1)), CVY_CPU_MATMUL_STRIP);
   while (count(&plan) < wanted) {
     bool fewer_rows = plan.rows.size >= 2 * LEAST, fewer_columns = plan.columns.size >= 2 * LEAST;
     if (!fewer_rows && !fewer_columns) break;
     if (fewer_rows && (plan.rows.size > plan.columns.size || !fewer_columns))
-      plan.rows = half(plan.of.p.m, plan.rows, ROW_UNIT);
+      plan.rows = half(plan.of.p.m, plan.rows, CVY_CPU_MATMUL_TILE);
     else
-      plan.columns = half(plan.of.p.n, plan.columns, COLUMN_UNIT);
+      plan.columns = half(plan.of.p.n, plan.columns, CVY_CPU_MATMUL_STRIP);
   }
   plan.blocks = count(&plan);
   return plan;
