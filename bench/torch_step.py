@@ -1,14 +1,15 @@
 """Step time of a YOLOv8n training step with PyTorch's convolutions through Convoy, against plain
-PyTorch: both in one process, taking turns, from the same weights and batch.
+PyTorch: both in one process, taking turns, from the same weights.
 
     PYTHONPATH=bindings/python python3 bench/torch_step.py [--size 640] [--batch 4] [--turns 7]
         [--device cpu] [--route measured] [--maps] [--cuda]
 
-Needs ultralytics. A step is forward, backward and the optimizer's, with Ultralytics' loss or, with
---maps, with the mean squares of the network's maps. Prints medians, their ratio, and the share of
-the convolutions (time in the two operators) of each. The first turns are not counted, nor are the
-first steps of a turn: they compile, measure and warm up, and with --route graph they capture and
-prove anew, so that a turn needs more of them and should count more than one.
+Needs ultralytics. A step is forward, backward and the optimizer's, with Ultralytics' loss. With
+--maps it is the network's alone: forward, and backward from given gradients of its three maps; the
+optimizer's update comes between steps and is not timed. Two batches take turns, so that no step
+finds its input where the one before has left it. Prints medians, their ratio, and the share of
+the convolutions (time in the two operators) of each. The first turns are not counted: they compile,
+measure and warm up, and with --route graph they capture and prove.
 
 --cuda adds PyTorch's own step on a GPU of CUDA, in float32 without TF32: there the convolutions'
 share is the time of their kernels, with Convoy it includes all that is moved between host and
@@ -17,6 +18,7 @@ device.
 
 import argparse
 import copy
+import itertools
 import statistics
 import sys
 import time
@@ -30,13 +32,14 @@ try:
     from ultralytics.utils import DEFAULT_CFG
 
     import convoy.torch
+    from convoy.torch import _kernels, _switch
 except ImportError as missing:
     sys.exit(f"{missing}: this needs convoy (PYTHONPATH=bindings/python), PyTorch, torchvision and "
              "ultralytics; scripts/setup.sh test installs the last three into .venv")
 
-WARM_UP = {"graph": 1}  # turns, else 2
-BEGINNING = {"graph": 8}  # steps of a turn that are not counted, else 1
-COUNTED = {"graph": 8}  # and that are, else 1
+WARM_UP = 2  # turns
+BEGINNING = {"graph": 2}  # steps of a turn that are not counted, else 1
+COUNTED = {"graph": 6}  # and that are, else 1
 
 
 def parse():
@@ -48,7 +51,7 @@ def parse():
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--route", default="measured", choices=convoy.torch.ROUTES)
-    parser.add_argument("--maps", action="store_true", help="mean squares of maps as the loss")
+    parser.add_argument("--maps", action="store_true", help="the network's own step")
     parser.add_argument("--cuda", action="store_true", help="PyTorch's own step on a GPU too")
     return parser.parse_args()
 
@@ -63,91 +66,106 @@ def batch_of(options):
     }
 
 
-def ultralytics_loss(model, batch):
-    return model(batch)[0].sum()
+class Training:
+    """What the steps of one of those that take turns need, from a copy of the model."""
+
+    def __init__(self, model, batches, maps, device="cpu"):
+        self.model = copy.deepcopy(model).to(device)
+        self.maps, self.is_on_card = maps, device != "cpu"
+        self._optimizer = torch.optim.SGD(self.model.parameters(), 1e-4, momentum=0.9)
+        batches = [{name: values.to(device) for name, values in each.items()} for each in batches]
+        shapes = [each.shape for each in self.model(batches[0]["img"])] if maps else []
+        self._gradients = [[torch.randn(shape, device=device) / shape.numel() for shape in shapes]
+                           for _ in batches]
+        self._given = itertools.cycle(zip(batches, self._gradients))
+
+    def step(self):
+        """Seconds."""
+        batch, gradients = next(self._given)
+        start = time.perf_counter()
+        self._optimizer.zero_grad()
+        if self.maps:
+            torch.autograd.backward(self.model(batch["img"]), gradients)
+        else:
+            self.model(batch)[0].sum().backward()
+            self._optimizer.step()
+        self._wait()
+        seconds = time.perf_counter() - start
+        if self.maps:
+            self._optimizer.step()
+            self._wait()
+        return seconds
+
+    def _wait(self):
+        if self.is_on_card:
+            torch.cuda.synchronize()
 
 
-def squares_of_maps(model, batch):
-    return sum((each * each).mean() for each in model(batch["img"]))
-
-
-def training_of(model, loss, batch, device="cpu"):
-    """What step() takes, from a copy of the model."""
-    model = copy.deepcopy(model).to(device)
-    optimizer = torch.optim.SGD(model.parameters(), 1e-4, momentum=0.9)
-    return model, loss, optimizer, {name: values.to(device) for name, values in batch.items()}
-
-
-def step(model, loss, optimizer, batch):
-    """Seconds of a training step."""
-    start = time.perf_counter()
-    optimizer.zero_grad()
-    loss(model, batch).backward()
-    optimizer.step()
-    if batch["img"].is_cuda:
-        torch.cuda.synchronize()
-    return time.perf_counter() - start
-
-
-def convolutions(*training):
+def convolutions(training):
     """Milliseconds of a step in the two operators, as PyTorch's profiler sees them: of their
     kernels where those run on a GPU of CUDA."""
     with torch.profiler.profile() as profile:
-        step(*training)
+        training.step()
     names = ("aten::convolution", "aten::convolution_backward")
     rows = [row for row in profile.key_averages() if row.key in names]
-    time = "device_time_total" if training[-1]["img"].is_cuda else "cpu_time_total"
+    time = "device_time_total" if training.is_on_card else "cpu_time_total"
     return sum(getattr(row, time) for row in rows) / 1e3
 
 
+def use(session):
+    """Convoy from now on, or with None PyTorch alone."""
+    _kernels.use(session)
+    _switch._current = session
+
+
 def turns_of(options):
-    """name -> (what begins its turn, the training)."""
+    """name -> (what its turns go through, the training)."""
     torch.manual_seed(0)
     torch.set_num_threads(options.threads)
     torch.backends.cudnn.benchmark, torch.backends.cudnn.allow_tf32 = True, False
     model = DetectionModel("yolov8n.yaml", verbose=False).train()
     model.args = DEFAULT_CFG
-    batch = batch_of(options)
-    loss = squares_of_maps if options.maps else ultralytics_loss
-    here = training_of(model, loss, batch)
-    turns = {
-        "plain": (convoy.torch.disable, here),
-        "convoy": (lambda: convoy.torch.enable(options.device, options.route), here),
-    }
-    if options.cuda:
-        turns["cuda"] = convoy.torch.disable, training_of(model, loss, batch, "cuda")
-    return turns
+    batches = [batch_of(options), batch_of(options)]
+    here = Training(model, batches, options.maps)
+    cuda = Training(model, batches, options.maps, "cuda") if options.cuda else None
+    convoy.torch.enable(options.device, options.route)
+    turns = {"plain": (None, here), "convoy": (_switch._current, here)}
+    return {**turns, "cuda": (None, cuda)} if cuda else turns
 
 
 def measure(turns, options):
     """Seconds of a step in each turn, by name."""
     times = {name: [] for name in turns}
-    route, first = options.route, WARM_UP.get(options.route, 2)
-    for number in range(first + options.turns):
-        for name, (begin, training) in turns.items():
-            begin()
-            for _ in range(BEGINNING.get(route, 1)):
-                step(*training)
-            seconds = [step(*training) for _ in range(COUNTED.get(route, 1))]
-            if number >= first:
+    for number in range(WARM_UP + options.turns):
+        for name, (session, training) in turns.items():
+            use(session)
+            for _ in range(BEGINNING.get(options.route, 1)):
+                training.step()
+            seconds = [training.step() for _ in range(COUNTED.get(options.route, 1))]
+            if number >= WARM_UP:
                 times[name].append(statistics.median(seconds))
     return times
+
+
+def compare(times, name, with_name):
+    ratios = [a / b for a, b in zip(times[name], times[with_name])]
+    middle = statistics.median(ratios)
+    print(f"{name} / {with_name}: {middle:.3f}, {min(ratios):.3f} to {max(ratios):.3f}")
 
 
 def main():
     options = parse()
     turns = turns_of(options)
     times = measure(turns, options)
-    for name, (begin, training) in turns.items():
-        begin()
-        for _ in range(BEGINNING.get(options.route, 1)):
-            step(*training)
-        inside = convolutions(*training)
+    for name, (session, training) in turns.items():
+        use(session)
+        inside = convolutions(training)
         whole = statistics.median(times[name]) * 1e3
         print(f"{name:8} {whole:9.1f} ms, in convolutions {inside:9.1f} ms")
-    ratios = [plain / ours for plain, ours in zip(times["plain"], times["convoy"])]
-    middle = statistics.median(ratios)
-    print(f"plain / convoy: {middle:.3f}, {min(ratios):.3f} to {max(ratios):.3f}")
+    compare(times, "plain", "convoy")
+    if options.cuda:
+        compare(times, "convoy", "cuda")
+    use(turns["convoy"][0])
     print(convoy.torch.report())
 
 

@@ -561,7 +561,7 @@ CONVOY_API convoy_status convoy_tensor_read(convoy_tensor *tensor, void *values,
  * network, its gradients. values[i] has counts[i] elements. What a tensor has already, as the host
  * knows without asking the device, is not sent again. Reading asks the device for all of them
  * before it waits for the first. Return what these do, and ERR_UNSUPPORTED for wrapped memory; on
- * failure no tensor, and no value, has changed. */
+ * failure no tensor, and no value outside of memory of convoy_host_alloc, has changed. */
 CONVOY_API convoy_status convoy_tensors_write(int32_t count, convoy_tensor *const tensors[],
                                               const void *const values[], const int64_t counts[]);
 CONVOY_API convoy_status convoy_tensors_read(int32_t count, convoy_tensor *const tensors[],

@@ -71,10 +71,24 @@ convoy_status cvy_tensors_write(convoy_context *context, int32_t count,
 
 /* ----------------------------------------------------------------------------------- reading */
 
-static convoy_status fetch_all(int32_t count, convoy_tensor *const tensors[]) {
+/* The device brings these where they are wanted; all others it is asked for before. */
+static convoy_status fetch_others(int32_t count, convoy_tensor *const tensors[],
+                                  void *const values[]) {
   convoy_status status = CONVOY_OK;
-  for (int32_t i = 0; i < count && !status; i++) status = cvy_commit(tensors[i]->store);
-  for (int32_t i = 0; i < count && !status; i++) status = cvy_store_fetch(tensors[i]->store);
+  for (int32_t i = 0; i < count && !status; i++)
+    if (!cvy_store_is_direct(tensors[i]->store, values[i])) status = cvy_commit(tensors[i]->store);
+  for (int32_t i = 0; i < count && !status; i++)
+    if (!cvy_store_is_direct(tensors[i]->store, values[i]))
+      status = cvy_store_fetch(tensors[i]->store);
+  return status;
+}
+
+static convoy_status read_directly(int32_t count, convoy_tensor *const tensors[],
+                                   void *const values[]) {
+  convoy_status status = CONVOY_OK;
+  for (int32_t i = 0; i < count && !status; i++)
+    if (cvy_store_is_direct(tensors[i]->store, values[i]))
+      status = cvy_store_read(tensors[i]->store, values[i]);
   return status;
 }
 
@@ -84,10 +98,11 @@ convoy_status cvy_tensors_read(convoy_context *context, int32_t count,
   convoy_status status = check_all(context, count, tensors, counts);
   if (!status) status = cvy_capture_refuses(context, "convoy_tensors_read");
   if (!status) status = cvy_begin_wait(context);
-  if (!status) status = fetch_all(count, tensors);
+  if (!status) status = fetch_others(count, tensors, values);
+  if (!status) status = read_directly(count, tensors, values);
   for (int32_t i = 0; i < count && !status; i++) {
     const cvy_store *store = tensors[i]->store;
-    cvy_copy(values[i], store->host, store->bytes);
+    if (store->host) cvy_copy(values[i], store->host, store->bytes);
   }
   return status;
 }

@@ -347,14 +347,13 @@ convoy_status cvy_store_fetch(cvy_store *store) {
   return status;
 }
 
-/* The device can bring the values there itself, which a copy on the host would only hold up. */
-static bool is_direct(const cvy_store *store, const float *values) {
+bool cvy_store_is_direct(const cvy_store *store, const float *values) {
   bool only_there = store->array && !store->host && !store->fetch && !store->status;
   return only_there && cvy_host_has(store->context, values, store->bytes);
 }
 
 convoy_status cvy_store_read(cvy_store *store, float *values) {
-  if (is_direct(store, values)) {
+  if (cvy_store_is_direct(store, values)) {
     bool left;
     convoy_status status = take(store, values, &left);
     if (!left) return status;

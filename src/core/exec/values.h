@@ -13,6 +13,9 @@ convoy_status cvy_node_fetch(const cvy_node *node);
  * process reaches it fills itself: the store keeps its history then instead of a copy on the host,
  * and `values` is undefined on failure. Nothing that the store is made from may lie there. */
 convoy_status cvy_store_read(cvy_store *store, float *values);
+/* Whether that is so: the device can bring the values there itself, which a copy on the host would
+ * only hold up. */
+bool cvy_store_is_direct(const cvy_store *store, const float *values);
 
 /* Gives `out`, new stores, the node's results by the CPU engine. */
 convoy_status cvy_compute_stores(convoy_context *context, const cvy_node *node,

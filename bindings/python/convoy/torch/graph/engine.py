@@ -14,6 +14,7 @@ import torch
 from ..._context import Context
 from ..._release import release
 from ..._tensor import Tensor as DeviceTensor
+from .host_memory import HostMemory
 from .mirror import Batch, Mirror, new_tensor
 from .values import Value
 
@@ -42,6 +43,7 @@ class Engine:
         self._open = open_context
         self._contexts: List[Context] = []
         self._mirror: Any = None
+        self._memory: Optional[HostMemory] = None
         weakref.finalize(self, _close, self._contexts)
 
     @property
@@ -50,6 +52,7 @@ class Engine:
             if not self._contexts:
                 self._contexts.append(self._open())
                 self._mirror = Mirror(self._contexts[0])
+                self._memory = HostMemory(self._contexts[0])
             return self._contexts[0]
 
     @property
@@ -88,7 +91,9 @@ class Engine:
         return tensor.to(self.device)
 
     def empty(self, shape: Sequence[int]) -> torch.Tensor:
-        return torch.empty(tuple(shape))
+        """For results and the like."""
+        assert self._memory is not None  # what is captured has a context
+        return self._memory.empty(shape)
 
     def settle(self) -> None:
         """Waits for what PyTorch has enqueued."""
