@@ -4,6 +4,7 @@
 
 #include "core/contents.h"
 #include "core/exec/commit.h"
+#include "core/exec/together.h"
 #include "core/exec/values.h"
 #include "core/graph/capture.h"
 #include "os/os.h"
@@ -36,13 +37,17 @@ static bool has(const cvy_store *store, const void *values) {
 
 static convoy_status copy_all(convoy_context *context, int32_t count,
                               convoy_tensor *const tensors[], const void *const values[],
-                              cvy_store **stores) {
+                              cvy_store **stores, cvy_copy_part *copies) {
+  int32_t changed = 0;
   for (int32_t i = 0; i < count; i++) {
     cvy_store *old = tensors[i]->store;
-    stores[i] =
-        has(old, values[i]) ? cvy_store_keep(old) : cvy_store_copy(context, values[i], old->bytes);
+    bool there = has(old, values[i]);
+    stores[i] = there ? cvy_store_keep(old) : cvy_store_room(context, old->bytes);
     if (!stores[i]) return CONVOY_ERR_MEMORY;
+    if (!there)
+      copies[changed++] = (cvy_copy_part){stores[i]->host, values[i], stores[i]->bytes};
   }
+  cvy_copy_parts(copies, changed, NULL, NULL);
   return CONVOY_OK;
 }
 
@@ -57,29 +62,41 @@ convoy_status cvy_tensors_write(convoy_context *context, int32_t count,
   convoy_status status = check_all(context, count, tensors, counts);
   if (status) return status;
   cvy_store **stores = calloc((size_t)count + 1, sizeof *stores);
-  if (!stores) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to write %d tensors", (int)count);
-  status = copy_all(context, count, tensors, values, stores);
-  for (int32_t i = 0; i < count; i++) {
+  cvy_copy_part *copies = calloc((size_t)count + 1, sizeof *copies);
+  status = stores && copies
+               ? copy_all(context, count, tensors, values, stores, copies)
+               : cvy_fail(CONVOY_ERR_MEMORY, "no host memory to write %d tensors", (int)count);
+  for (int32_t i = 0; i < count && stores; i++) {
     if (status)
       cvy_store_drop(stores[i]);
     else
       give(tensors[i], stores[i]);
   }
+  free(copies);
   free(stores);
   return status;
 }
 
 /* ----------------------------------------------------------------------------------- reading */
 
-/* The device brings these where they are wanted; all others it is asked for before. */
+/* What the device does not bring where it is wanted it is asked for before: for small ones side by
+ * side by one command, for the others before any of them is waited for. */
+static convoy_status fetch_all(int32_t count, cvy_store *const stores[]) {
+  convoy_status status = cvy_fetch_together(count, stores);
+  for (int32_t i = 0; i < count && !status; i++) status = cvy_commit(stores[i]);
+  for (int32_t i = 0; i < count && !status; i++) status = cvy_store_fetch(stores[i]);
+  return status;
+}
+
 static convoy_status fetch_others(int32_t count, convoy_tensor *const tensors[],
                                   void *const values[]) {
-  convoy_status status = CONVOY_OK;
-  for (int32_t i = 0; i < count && !status; i++)
-    if (!cvy_store_is_direct(tensors[i]->store, values[i])) status = cvy_commit(tensors[i]->store);
-  for (int32_t i = 0; i < count && !status; i++)
-    if (!cvy_store_is_direct(tensors[i]->store, values[i]))
-      status = cvy_store_fetch(tensors[i]->store);
+  cvy_store **stores = calloc((size_t)count + 1, sizeof *stores);
+  if (!stores) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read %d tensors", (int)count);
+  int32_t others = 0;
+  for (int32_t i = 0; i < count; i++)
+    if (!cvy_store_is_direct(tensors[i]->store, values[i])) stores[others++] = tensors[i]->store;
+  convoy_status status = fetch_all(others, stores);
+  free(stores);
   return status;
 }
 
@@ -92,6 +109,20 @@ static convoy_status read_directly(int32_t count, convoy_tensor *const tensors[]
   return status;
 }
 
+/* What was not read directly. */
+static convoy_status copy_out(int32_t count, convoy_tensor *const tensors[], void *const values[]) {
+  cvy_copy_part *copies = calloc((size_t)count + 1, sizeof *copies);
+  if (!copies) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read %d tensors", (int)count);
+  int32_t left = 0;
+  for (int32_t i = 0; i < count; i++) {
+    const cvy_store *store = tensors[i]->store;
+    if (store->host) copies[left++] = (cvy_copy_part){values[i], store->host, store->bytes};
+  }
+  cvy_copy_parts(copies, left, NULL, NULL);
+  free(copies);
+  return CONVOY_OK;
+}
+
 convoy_status cvy_tensors_read(convoy_context *context, int32_t count,
                                convoy_tensor *const tensors[], void *const values[],
                                const int64_t counts[]) {
@@ -100,9 +131,5 @@ convoy_status cvy_tensors_read(convoy_context *context, int32_t count,
   if (!status) status = cvy_begin_wait(context);
   if (!status) status = fetch_others(count, tensors, values);
   if (!status) status = read_directly(count, tensors, values);
-  for (int32_t i = 0; i < count && !status; i++) {
-    const cvy_store *store = tensors[i]->store;
-    if (store->host) cvy_copy(values[i], store->host, store->bytes);
-  }
-  return status;
+  return status ? status : copy_out(count, tensors, values);
 }

@@ -257,9 +257,22 @@ bool cvy_process_is_forked(void);
 
 /* memcpy, by several threads where that is worth it; 0 bytes are legal, with any pointers. */
 void cvy_copy(void *to, const void *from, int64_t bytes);
+
+typedef struct cvy_copy_part {
+  void *to;
+  const void *from;
+  int64_t bytes;
+} cvy_copy_part;
+
+/* Called on the caller's thread, in order, when part `i` is there; others may be on their way. */
+typedef void cvy_copied_fn(void *user, int32_t i);
+
+/* The same for many at once; `copied` may be NULL. */
+void cvy_copy_parts(const cvy_copy_part *parts, int32_t count, cvy_copied_fn *copied, void *user);
 /* How many threads a copy is worth on a machine with so many processors, and a copy by so many. */
 int32_t cvy_copy_threads(int64_t bytes, int32_t processors);
-void cvy_copy_by(void *to, const void *from, int64_t bytes, int32_t threads);
+void cvy_copy_by(const cvy_copy_part *parts, int32_t count, int32_t threads, cvy_copied_fn *copied,
+                 void *user);
 
 /* ----------------------------------------------------------------------------- thread.c */
 

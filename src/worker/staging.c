@@ -95,20 +95,60 @@ static int64_t part_bytes(int64_t left) {
   return left < PART_BYTES ? left : PART_BYTES;
 }
 
+/* Parts that are copied into the block in one go. */
+typedef struct parts_in {
+  cvy_staging *staging;
+  cvy_channel *channel;
+  uint64_t id, ticket;
+  convoy_status status;
+  int32_t count;
+  cvy_part *part[CVY_STAGING_PARTS];
+  int64_t at[CVY_STAGING_PARTS];
+  cvy_copy_part copy[CVY_STAGING_PARTS];
+} parts_in;
+
+static void post_part(void *user, int32_t i) {
+  parts_in *in = user;
+  cvy_part *part = in->part[i];
+  if (!in->status)
+    in->status = post(in->staging, in->channel, CVY_WIRE_WRITE, in->id, in->at[i],
+                      in->copy[i].bytes, part);
+  if (!in->status) in->ticket = part->ticket;
+  part->held = false;
+}
+
+/* As many parts as there is room for: the first waits for it. Returns where they end. */
+static int64_t place_parts(parts_in *in, const char *from, int64_t at, int64_t bytes) {
+  in->count = 0;
+  while (at < bytes && in->count < CVY_STAGING_PARTS) {
+    cvy_part **part = &in->part[in->count];
+    int64_t count = part_bytes(bytes - at);
+    if (in->count == 0)
+      in->status = take(in->staging, in->channel, count, part);
+    else if (!place(in->staging, in->channel, count, part))
+      break;
+    if (in->status) break;
+    in->at[in->count] = at;
+    in->copy[in->count++] = (cvy_copy_part){memory_of(in->staging, *part), from + at, count};
+    at += count;
+  }
+  return at;
+}
+
 convoy_status cvy_staging_write(cvy_staging *staging, cvy_channel *channel, uint64_t id,
                                 const char *from, int64_t bytes, uint64_t *ticket) {
-  convoy_status status = prepare(staging, channel);
-  for (int64_t at = 0; !status && at < bytes; at += PART_BYTES) {
-    cvy_part *part;
-    int64_t count = part_bytes(bytes - at);
-    status = take(staging, channel, count, &part);
-    if (status) break;
-    cvy_copy(memory_of(staging, part), from + at, count);
-    status = post(staging, channel, CVY_WIRE_WRITE, id, at, count, part);
-    part->held = false;
-    if (!status && ticket) *ticket = part->ticket;
+  parts_in in;
+  in.staging = staging;
+  in.channel = channel;
+  in.id = id;
+  in.ticket = 0;
+  in.status = prepare(staging, channel);
+  for (int64_t at = 0; !in.status && at < bytes;) {
+    at = place_parts(&in, from, at, bytes);
+    cvy_copy_parts(in.copy, in.count, post_part, &in);
   }
-  return status;
+  if (in.ticket && ticket) *ticket = in.ticket;
+  return in.status;
 }
 
 /* A read on its way. */

@@ -19,6 +19,13 @@ void fake_os_reset(void) {
 
 /* --------------------------------------------------------------------------------- copies */
 
+void cvy_copy_parts(const cvy_copy_part *parts, int32_t count, cvy_copied_fn *copied, void *user) {
+  for (int32_t i = 0; i < count; i++) {
+    memcpy(parts[i].to, parts[i].from, (size_t)parts[i].bytes);
+    if (copied) copied(user, i);
+  }
+}
+
 void cvy_copy(void *to, const void *from, int64_t bytes) {
   if (bytes > 0) memcpy(to, from, (size_t)bytes);
 }

@@ -16,8 +16,9 @@ static void check_copy(int64_t bytes, int64_t shift, int32_t threads) {
   assert_true(from && to);
   for (int64_t i = 0; i < bytes; i++) from[shift + i] = byte_at(i);
   memset(to, 0xa5, (size_t)(bytes + 2 * ROOM));
+  const cvy_copy_part part = {to + ROOM - shift, from + shift, bytes};
   if (threads > 0)
-    cvy_copy_by(to + ROOM - shift, from + shift, bytes, threads);
+    cvy_copy_by(&part, 1, threads, NULL, NULL);
   else
     cvy_copy(to + ROOM - shift, from + shift, bytes);
   assert_memory_equal(to + ROOM - shift, from + shift, (size_t)bytes);
@@ -33,6 +34,52 @@ static void every_byte_is_copied_once(void **state) {
   for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
     for (int32_t threads = 0; threads <= 10; threads++)
       for (int64_t shift = 0; shift < 12; shift += 5) check_copy(sizes[i], shift, threads);
+}
+
+/* Parts of all sizes from one array into another, each told of once it is there. */
+enum { PARTS = 40 };
+
+typedef struct watch {
+  const cvy_copy_part *parts;
+  int32_t told;
+} watch;
+
+static void is_there(void *user, int32_t i) {
+  watch *w = user;
+  assert_int_equal(i, w->told++);
+  assert_memory_equal(w->parts[i].to, w->parts[i].from, (size_t)w->parts[i].bytes);
+}
+
+static void check_parts(cvy_copy_part *parts, unsigned char *from, unsigned char *to,
+                        int32_t threads) {
+  int64_t at = 0;
+  for (int32_t i = 0; i < PARTS; i++) {
+    int64_t bytes = i % 10 == 9 ? (12 << 20) + i : (int64_t)i * 997;
+    parts[i] = (cvy_copy_part){to + at, from + at, bytes};
+    at += bytes;
+  }
+  memset(to, 0xa5, (size_t)at + 1);
+  watch w = {parts, 0};
+  cvy_copy_by(parts, PARTS, threads, is_there, &w);
+  assert_int_equal(w.told, PARTS);
+  memset(to, 0xa5, (size_t)at + 1);
+  cvy_copy_by(parts, PARTS, threads, NULL, NULL);
+  assert_memory_equal(to, from, (size_t)at);
+  assert_int_equal(to[at], 0xa5);
+}
+
+static void parts_are_told_of_in_order(void **state) {
+  const size_t most = (size_t)52 << 20;
+  unsigned char *from = malloc(most), *to = malloc(most);
+  cvy_copy_part parts[PARTS];
+  (void)state;
+  assert_true(from && to);
+  for (size_t i = 0; i < most; i++) from[i] = byte_at((int64_t)i);
+  for (int32_t threads = 1; threads <= 9; threads += 2) check_parts(parts, from, to, threads);
+  cvy_copy_parts(parts, PARTS, NULL, NULL);
+  cvy_copy_parts(parts, 0, NULL, NULL);
+  free(from);
+  free(to);
 }
 
 static void nothing_may_be_copied_from_nowhere(void **state) {
@@ -58,6 +105,7 @@ static void half_of_the_processors_copy(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(every_byte_is_copied_once),
+      cmocka_unit_test(parts_are_told_of_in_order),
       cmocka_unit_test(nothing_may_be_copied_from_nowhere),
       cmocka_unit_test(half_of_the_processors_copy),
   };

@@ -2,6 +2,7 @@
 #include "core/exec/launch.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "core/exec/device.h"
 #include "core/exec/fetches.h"
@@ -127,6 +128,13 @@ convoy_status cvy_launch_block(convoy_context *context, int64_t bytes, cvy_block
   return status ? status : checked(context, cvy_block_new(context, bytes, out));
 }
 
+convoy_status cvy_launch_fill(cvy_block *block, const void *values) {
+  convoy_context *context = block->context;
+  convoy_status status = present(context);
+  if (status) return status;
+  return checked(context, cvy_device_fill(context, block->array, values, block->bytes));
+}
+
 convoy_status cvy_launch_plan(convoy_context *context, cvy_launch_send *send, void *user,
                               uint64_t plan) {
   convoy_status status = present(context);
@@ -175,6 +183,10 @@ static convoy_status collect(cvy_store *store, float *to) {
 convoy_status cvy_read_back(cvy_store *store, float *to) {
   convoy_context *context = store->context;
   if (store->fetch) return collect(store, to);
+  if (store->arrived) {
+    memcpy(to, store->arrived, (size_t)store->bytes);
+    return CONVOY_OK;
+  }
   convoy_status status = name(store);
   if (!status) status = cvy_await(context, store->ticket);
   if (status) return status;

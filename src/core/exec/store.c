@@ -56,14 +56,17 @@ cvy_store *cvy_store_new(convoy_context *context, int64_t bytes) {
   return store;
 }
 
-cvy_store *cvy_store_copy(convoy_context *context, const float *values, int64_t bytes) {
+cvy_store *cvy_store_room(convoy_context *context, int64_t bytes) {
   cvy_store *store = cvy_store_new(context, bytes);
   if (!store) return NULL;
-  if (cvy_values_new(store, &store->host)) {
-    cvy_store_drop(store);
-    return NULL;
-  }
-  cvy_copy(store->host, values, bytes);
+  if (!cvy_values_new(store, &store->host)) return store;
+  cvy_store_drop(store);
+  return NULL;
+}
+
+cvy_store *cvy_store_copy(convoy_context *context, const float *values, int64_t bytes) {
+  cvy_store *store = cvy_store_room(context, bytes);
+  if (store) cvy_copy(store->host, values, bytes);
   return store;
 }
 

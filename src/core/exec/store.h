@@ -62,6 +62,7 @@ struct cvy_store {
   uint64_t named;       /* the command that told it */
   uint64_t ticket;      /* of the command that wrote it */
   uint64_t fetch;       /* ticket of the copy that is on its way to the host, 0: none */
+  const void *arrived;  /* values read from the device that may be taken; NULL: none */
   int64_t number;       /* of the operation that made it there, 0: none */
   cvy_node *history;    /* how its values are made; NULL when the host has them */
   int32_t output;       /* which of its results this is */
@@ -78,6 +79,8 @@ struct cvy_store {
 
 /* Zeros, one reference; NULL with ERR_MEMORY's sentence. */
 cvy_store *cvy_store_new(convoy_context *context, int64_t bytes);
+/* With memory on the host, its contents undefined; NULL as above. */
+cvy_store *cvy_store_room(convoy_context *context, int64_t bytes);
 /* A copy of `values`. */
 cvy_store *cvy_store_copy(convoy_context *context, const float *values, int64_t bytes);
 /* Over the caller's memory, for the length of a call. */

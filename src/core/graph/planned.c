@@ -4,6 +4,7 @@
 
 #include "core/exec/compute.h"
 #include "core/exec/launch.h"
+#include "core/exec/together.h"
 #include "core/exec/values.h"
 #include "core/graph/device_plan.h"
 #include "core/graph/planned_taps.h"
@@ -16,9 +17,9 @@ static bool is_there(const cvy_store *store) {
   return store->array || store->bytes == 0;
 }
 
-static convoy_status send_inputs(const cvy_plan *plan) {
+static convoy_status send_inputs(convoy_context *context, const cvy_plan *plan) {
   cvy_store *const *input = plan->device->input;
-  convoy_status status = CONVOY_OK;
+  convoy_status status = cvy_send_together(context, plan->inputs, input);
   for (int32_t i = 0; i < plan->inputs && !status; i++)
     if (!is_there(input[i])) status = cvy_store_send(input[i]);
   return status;
@@ -37,7 +38,7 @@ static convoy_status bring_inputs(const convoy_graph *graph) {
   for (int32_t i = 0; i < plan->inputs; i++)
     plan->device->input[i] = plan->list.value[plan->input[i]].tensor->store;
   for (int tries = 0; tries < 2; tries++) {
-    convoy_status status = send_inputs(plan);
+    convoy_status status = send_inputs(graph->context, plan);
     if (status || cvy_planned_is_there(graph)) return status;
   }
   return cvy_fail(CONVOY_ERR_DEVICE, "%s lost what it was given",
