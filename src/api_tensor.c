@@ -90,6 +90,20 @@ convoy_status convoy_tensors_write(int32_t count, convoy_tensor *const tensors[]
   return cvy_leave(context, cvy_tensors_write(context, count, tensors, values, counts));
 }
 
+convoy_status convoy_tensors_lend(int32_t count, convoy_tensor *const tensors[],
+                                  const void *const values[], const int64_t counts[]) {
+  if (count < 1) return refuse_count(count);
+  convoy_status status = enter_all(count, tensors, values, counts);
+  if (status) return status;
+  convoy_context *context = tensors[0]->context;
+  return cvy_leave(context, cvy_tensors_lend(context, count, tensors, values, counts));
+}
+
+convoy_status convoy_return_lent(convoy_context *context) {
+  convoy_status status = cvy_enter(context);
+  return status ? status : cvy_leave(context, cvy_stores_own(context));
+}
+
 convoy_status convoy_tensors_read(int32_t count, convoy_tensor *const tensors[],
                                   void *const values[], const int64_t counts[]) {
   if (count < 1) return refuse_count(count);

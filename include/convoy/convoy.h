@@ -567,6 +567,14 @@ CONVOY_API convoy_status convoy_tensors_write(int32_t count, convoy_tensor *cons
 CONVOY_API convoy_status convoy_tensors_read(int32_t count, convoy_tensor *const tensors[],
                                              void *const values[], const int64_t counts[]);
 
+/* Writes as convoy_tensors_write does, but `values` are copied later: they have to stay as they are
+ * until convoy_return_lent, which makes the copies. Between the two a device computes with them
+ * already. It returns ERR_MEMORY if there is none for a copy: the values are then only where the
+ * device has them, or nowhere, and `values` are the caller's again all the same. */
+CONVOY_API convoy_status convoy_tensors_lend(int32_t count, convoy_tensor *const tensors[],
+                                             const void *const values[], const int64_t counts[]);
+CONVOY_API convoy_status convoy_return_lent(convoy_context *context);
+
 /* `to` gets the values that `from` has, under its own extents, which may be others with as many
  * elements: [8][16][4][4] becomes [8][256]. Nothing is moved and nothing waits: both share one
  * array until one of them gets other values, so this also keeps what a tensor has before a graph

@@ -12,6 +12,10 @@ convoy_status cvy_tensor_read(convoy_tensor *tensor, void *values, int64_t count
 convoy_status cvy_tensors_write(convoy_context *context, int32_t count,
                                 convoy_tensor *const tensors[], const void *const values[],
                                 const int64_t counts[]);
+/* Their values are the caller's until cvy_stores_own (exec/store.h). */
+convoy_status cvy_tensors_lend(convoy_context *context, int32_t count,
+                               convoy_tensor *const tensors[], const void *const values[],
+                               const int64_t counts[]);
 convoy_status cvy_tensors_read(convoy_context *context, int32_t count,
                                convoy_tensor *const tensors[], void *const values[],
                                const int64_t counts[]);

@@ -37,17 +37,33 @@ static bool has(const cvy_store *store, const void *values) {
 
 static convoy_status copy_all(convoy_context *context, int32_t count,
                               convoy_tensor *const tensors[], const void *const values[],
-                              cvy_store **stores, cvy_copy_part *copies) {
+                              cvy_store **stores) {
+  cvy_copy_part *copies = calloc((size_t)count + 1, sizeof *copies);
   int32_t changed = 0;
+  if (!copies) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to write %d tensors", (int)count);
   for (int32_t i = 0; i < count; i++) {
     cvy_store *old = tensors[i]->store;
     bool there = has(old, values[i]);
     stores[i] = there ? cvy_store_keep(old) : cvy_store_room(context, old->bytes);
-    if (!stores[i]) return CONVOY_ERR_MEMORY;
+    if (!stores[i]) break;
     if (!there)
       copies[changed++] = (cvy_copy_part){stores[i]->host, values[i], stores[i]->bytes};
   }
-  cvy_copy_parts(copies, changed, NULL, NULL);
+  bool complete = stores[count - 1];
+  if (complete) cvy_copy_parts(copies, changed, NULL, NULL);
+  free(copies);
+  return complete ? CONVOY_OK : CONVOY_ERR_MEMORY;
+}
+
+static convoy_status borrow_all(convoy_context *context, int32_t count,
+                                convoy_tensor *const tensors[], const void *const values[],
+                                cvy_store **stores) {
+  for (int32_t i = 0; i < count; i++) {
+    cvy_store *old = tensors[i]->store;
+    bool there = has(old, values[i]);
+    stores[i] = there ? cvy_store_keep(old) : cvy_store_borrow(context, values[i], old->bytes);
+    if (!stores[i]) return CONVOY_ERR_MEMORY;
+  }
   return CONVOY_OK;
 }
 
@@ -56,25 +72,38 @@ static void give(convoy_tensor *tensor, cvy_store *store) {
   cvy_tensor_swap(tensor, store);
 }
 
-convoy_status cvy_tensors_write(convoy_context *context, int32_t count,
-                                convoy_tensor *const tensors[], const void *const values[],
-                                const int64_t counts[]) {
+typedef convoy_status make_stores(convoy_context *context, int32_t count,
+                                  convoy_tensor *const tensors[], const void *const values[],
+                                  cvy_store **stores);
+
+static convoy_status give_all(convoy_context *context, int32_t count,
+                              convoy_tensor *const tensors[], const void *const values[],
+                              const int64_t counts[], make_stores *make) {
   convoy_status status = check_all(context, count, tensors, counts);
   if (status) return status;
   cvy_store **stores = calloc((size_t)count + 1, sizeof *stores);
-  cvy_copy_part *copies = calloc((size_t)count + 1, sizeof *copies);
-  status = stores && copies
-               ? copy_all(context, count, tensors, values, stores, copies)
-               : cvy_fail(CONVOY_ERR_MEMORY, "no host memory to write %d tensors", (int)count);
-  for (int32_t i = 0; i < count && stores; i++) {
+  if (!stores) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to write %d tensors", (int)count);
+  status = make(context, count, tensors, values, stores);
+  for (int32_t i = 0; i < count; i++) {
     if (status)
       cvy_store_drop(stores[i]);
     else
       give(tensors[i], stores[i]);
   }
-  free(copies);
   free(stores);
   return status;
+}
+
+convoy_status cvy_tensors_write(convoy_context *context, int32_t count,
+                                convoy_tensor *const tensors[], const void *const values[],
+                                const int64_t counts[]) {
+  return give_all(context, count, tensors, values, counts, copy_all);
+}
+
+convoy_status cvy_tensors_lend(convoy_context *context, int32_t count,
+                               convoy_tensor *const tensors[], const void *const values[],
+                               const int64_t counts[]) {
+  return give_all(context, count, tensors, values, counts, borrow_all);
 }
 
 /* ----------------------------------------------------------------------------------- reading */

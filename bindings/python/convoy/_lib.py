@@ -558,6 +558,8 @@ FUNCTIONS = {
     "convoy_tensor_write": (_status, [_tensor, c_void_p, c_int64]),
     "convoy_tensor_read": (_status, [_tensor, c_void_p, c_int64]),
     "convoy_tensors_write": (_status, [c_int32, _tensors, POINTER(c_void_p), _shape]),
+    "convoy_tensors_lend": (_status, [c_int32, _tensors, POINTER(c_void_p), _shape]),
+    "convoy_return_lent": (_status, [_context]),
     "convoy_tensors_read": (_status, [c_int32, _tensors, POINTER(c_void_p), _shape]),
     "convoy_tensor_copy": (_status, [_tensor, _tensor]),
     "convoy_commit": (_status, [_tensor]),

@@ -78,6 +78,45 @@ cvy_store *cvy_store_borrow(convoy_context *context, const float *values, int64_
   return store;
 }
 
+static void own(cvy_store *store, float *copy) {
+  store->borrowed = false;
+  store->host = copy;
+  if (copy) return;
+  if (store->array)
+    store->irreplaceable = true;
+  else
+    cvy_store_fail(store, CONVOY_ERR_MEMORY, "there was no host memory for its values");
+}
+
+/* Room for all of them first, so that they are copied in one go. */
+static convoy_status copy_borrowed(convoy_context *context, cvy_copy_part *copies) {
+  convoy_status status = CONVOY_OK;
+  int32_t i = 0;
+  for (cvy_store *each = context->stores; each; each = each->next) {
+    if (!each->borrowed) continue;
+    float *copy = NULL;
+    if (cvy_values_new(each, &copy)) status = CONVOY_ERR_MEMORY;
+    if (copy) copies[i++] = (cvy_copy_part){copy, each->host, each->bytes};
+    own(each, copy);
+  }
+  cvy_copy_parts(copies, i, NULL, NULL);
+  return status;
+}
+
+convoy_status cvy_stores_own(convoy_context *context) {
+  int32_t count = 0;
+  for (const cvy_store *each = context->stores; each; each = each->next) count += each->borrowed;
+  if (!count) return CONVOY_OK;
+  cvy_copy_part *copies = calloc((size_t)count, sizeof *copies);
+  convoy_status status =
+      copies ? copy_borrowed(context, copies)
+             : cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a list of %d copies", (int)count);
+  for (cvy_store *each = context->stores; each; each = each->next)
+    if (each->borrowed) own(each, NULL); /* without the list */
+  free(copies);
+  return status;
+}
+
 /* What is held only to compute other stores anew, on the host or on the device. */
 static int64_t only_held(const cvy_store *store) {
   bool takes_room = store->host || store->array;

@@ -54,7 +54,7 @@ struct cvy_store {
   bool foreign;     /* array belongs to somebody else... */
   uint64_t address; /* ...and lies there */
   cvy_store *home;  /* of a new result: the foreign store that it is for; NULL: none */
-  bool borrowed;    /* host belongs to the caller of a host-memory operation */
+  bool borrowed;    /* host belongs to the caller */
   uint64_t array;   /* device copy, 0: none */
   cvy_block *block; /* in which that lies, from byte `at` on; NULL: it is an array of its own */
   int64_t at;
@@ -83,8 +83,11 @@ cvy_store *cvy_store_new(convoy_context *context, int64_t bytes);
 cvy_store *cvy_store_room(convoy_context *context, int64_t bytes);
 /* A copy of `values`. */
 cvy_store *cvy_store_copy(convoy_context *context, const float *values, int64_t bytes);
-/* Over the caller's memory, for the length of a call. */
+/* Over the caller's memory, for the length of a call or until cvy_stores_own. */
 cvy_store *cvy_store_borrow(convoy_context *context, const float *values, int64_t bytes);
+/* Stores over the caller's memory get a copy of their own. Without memory for that ERR_MEMORY, and
+ * they have only what the device has. */
+convoy_status cvy_stores_own(convoy_context *context);
 cvy_store *cvy_store_keep(cvy_store *store); /* NULL allowed */
 void cvy_store_drop(cvy_store *store);       /* NULL allowed */
 

@@ -12,6 +12,8 @@ from typing import Any, Callable, Iterator, List, Optional, Sequence
 import torch
 
 from ..._context import Context
+from ..._errors import check
+from ..._load import library
 from ..._release import release
 from ..._tensor import Tensor as DeviceTensor
 from .host_memory import HostMemory
@@ -127,5 +129,10 @@ class Engine:
 
     @contextmanager
     def running(self) -> Iterator[None]:
-        """A graph is run."""
-        yield
+        """What a graph reads is written, and it is run. The values are copied for Convoy at the
+        end, while a device computes."""
+        try:
+            yield
+        finally:
+            with self.context._handle as handle:
+                check(library.convoy_return_lent(handle))

@@ -159,10 +159,10 @@ class Instance:
 
     def forward(self, given: Sequence[torch.Tensor], kept: Kept, number: Optional[int]) -> Any:
         """The network's results, and the new values of what is written, by source."""
-        self._writes.write([given[at] for at in self._inputs])
         self._make_homes(kept)
         self._results.begin()
         with self._engine.running():
+            self._writes.write([given[at] for at in self._inputs])
             self._forward.run(self._graph, kept, number)
         values = self._results.read(kept)
         outputs = len(self._joint.results)
@@ -179,14 +179,14 @@ class Instance:
     ) -> List[Any]:
         """Gradients of what is given, None for what has none. `given`: where what forward was given
         is now, if the engine reads it there."""
-        if given is not None:
-            self._writes.write([given[at] for at in self._inputs])
-        self._tangent_writes.write(tangents)
         for home, each in zip(self._tangent_homes, tangents):
             if home is not None:
                 kept[home] = each.reshape(-1)
         self._gradients.begin()
         with self._engine.running():
+            if given is not None:
+                self._writes.write([given[at] for at in self._inputs])
+            self._tangent_writes.write(tangents)
             self._backward.run(self._graph, kept, None)
         values = iter(self._gradients.read(kept))
         return [next(values) if isinstance(each, Node) else None for each in self._joint.gradients]

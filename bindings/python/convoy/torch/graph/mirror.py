@@ -70,8 +70,9 @@ class Batch:
         self._places = (ctypes.c_void_p * count)()
 
     def write(self, values: Sequence[torch.Tensor]) -> None:
-        """Dense tensors of the same types."""
-        self._call(library.convoy_tensors_write, values)
+        """Dense tensors of the same types, which have to stay as they are while the engine is
+        running."""
+        self._call(library.convoy_tensors_lend, values)
 
     def expect(self, places: Sequence[torch.Tensor]) -> None:
         """Before a run: its results are to be read into these."""
