@@ -95,7 +95,7 @@ class Engine:
     def empty(self, shape: Sequence[int]) -> torch.Tensor:
         """For results and the like."""
         assert self._memory is not None  # what is captured has a context
-        return self._memory.empty(shape)
+        return self._memory.empty(tuple(shape))
 
     def settle(self) -> None:
         """Waits for what PyTorch has enqueued."""

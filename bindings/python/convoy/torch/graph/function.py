@@ -62,7 +62,7 @@ class Run(torch.autograd.Function):
     def forward(ctx: Any, step: Step, *wanted: torch.Tensor) -> Any:
         values, ctx.call, ctx.beside = run_forward(step)
         ctx.step = step
-        ctx.versions = list(map(_version, step.given))
+        ctx.versions = _versions(step.given)
         # PyTorch sees to it that what backward reads has not been changed meanwhile.
         ctx.save_for_backward(*(step.given[at] for at in step.pair.read_by_backward))
         ctx.set_materialize_grads(False)
@@ -82,9 +82,12 @@ class Run(torch.autograd.Function):
             return (None, *find(ctx, tangents))
 
 
-def _version(tensor: torch.Tensor) -> int:
-    """Tensors made in inference mode have none."""
-    return 0 if tensor.is_inference() else tensor._version
+def _versions(tensors: Sequence[torch.Tensor]) -> List[int]:
+    """Those made in inference mode have none."""
+    try:
+        return [each._version for each in tensors]
+    except RuntimeError:
+        return [0 if each.is_inference() else each._version for each in tensors]
 
 
 def _gradients(ctx: Any, tangents: Tensors) -> List[Optional[torch.Tensor]]:
@@ -130,7 +133,8 @@ def _again(ctx: Any) -> Any:
     """The values that a backward pass before this one has given up, computed anew."""
     step = ctx.step
     there = [at for at in range(len(step.given)) if at not in step.written]
-    if any(_version(step.given[at]) != ctx.versions[at] for at in there):
+    versions = _versions(step.given)
+    if any(versions[at] != ctx.versions[at] for at in there):
         raise RuntimeError(
             "a tensor that the network was computed from has been changed since: Convoy would need "
             "it to go backward through the network once more"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import collections
 import math
 import weakref
-from typing import Deque, List, Optional, Sequence
+from typing import Deque, List, Optional, Tuple
 
 import numpy as np
 import torch
@@ -36,15 +36,17 @@ class HostMemory:
         self._lent: List[int] = []  # elements of blocks in use
         self._lent_at_most = 0
 
-    def empty(self, shape: Sequence[int]) -> torch.Tensor:
+    def empty(self, shape: Tuple[int, ...]) -> torch.Tensor:
         """A dense tensor of float32, its values undefined."""
         count = math.prod(shape)
-        block = self._take(count) if self._is_copied_to and count >= LEAST else None
+        if count < LEAST or not self._is_copied_to:
+            return torch.empty(shape)
+        block = self._take(count)
         if block is None:
-            return torch.empty(tuple(shape))
+            return torch.empty(shape)
         lent = block[:count]
         weakref.finalize(lent, self._back.append, block).atexit = False
-        return torch.from_numpy(lent).view(tuple(shape))
+        return torch.from_numpy(lent).view(shape)
 
     def _take(self, count: int) -> Optional[np.ndarray]:
         self._collect()

@@ -84,7 +84,6 @@ class Batch:
     def _call(self, function: Any, tensors: Sequence[torch.Tensor]) -> None:
         if not self._count:
             return
-        for at, each in enumerate(tensors):
-            self._places[at] = each.data_ptr()
+        self._places[:] = [each.data_ptr() for each in tensors]
         with self._context._handle:
             check(function(self._count, self._pointers, self._places, self._counts))

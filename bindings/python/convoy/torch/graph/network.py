@@ -74,6 +74,7 @@ class Network:
         if name is not None:
             raise Declined(f"{name} has hooks")
         self._held = held_by(module)
+        self._tensors = [each.tensor for each in self._held]
         _check_held(self._held, engine)
         self.guard = Guard(module, self._held)
         self._body = body
@@ -155,7 +156,8 @@ class Network:
         and a difference raised."""
         subject = self.subject(module, arguments)
         with self._engine.lock:
-            results, news = self.results_of(subject, subject.given, checked)
+            given = [*self._tensors, *arguments.tensors]
+            results, news = self.results_of(subject, given, checked)
             self._write(news)
             return self._returned(results)
 

@@ -30,6 +30,7 @@ class Outputs:
         self._engine, self._values = engine, list(values)
         self._empty: Any = torch.empty if rarely else engine.empty
         self._placed: Any = engine.placed if rarely else lambda made: made
+        self._rarely = rarely
         self._whole = [_is_whole(each) for each in values]
         #: By array where it is read into: which of the values comes first, and with which extents.
         self._there: Dict[int, Tuple[int, Sequence[int]]] = {}
@@ -39,6 +40,9 @@ class Outputs:
                 self._there.setdefault(id(each.array), (at, shape))
         tensors: Any = [self._values[at].array.tensor for at, _ in self._there.values()]
         self._batch = Batch(engine.context, tensors) if rarely else engine.batch(tensors)
+        self._shapes = [tuple(shape) for _, shape in self._there.values()]
+        #: Whether what is read is what is returned, as gradients are.
+        self._is_all = all(self._whole) and len(self._there) == len(self._values)
         self._expected: Optional[List[torch.Tensor]] = None
 
     def begin(self) -> None:
@@ -47,13 +51,15 @@ class Outputs:
         self._batch.expect(self._expected)
 
     def _new(self) -> List[torch.Tensor]:
-        return [self._empty(shape) for _, shape in self._there.values()]
+        return list(map(self._empty, self._shapes))
 
     def read(self, kept: Kept) -> List[torch.Tensor]:
         """Waits for them, where they are fetched. `kept`: what the host has of the same run."""
         made = self._new() if self._expected is None else self._expected
         self._expected = None
         self._batch.read(made)
+        if self._is_all and not self._rarely:
+            return made
         places = {key: self._placed(each) for key, each in zip(self._there, made)}
         return [self._tensor(at, places, kept) for at in range(len(self._values))]
 
