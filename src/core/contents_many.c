@@ -46,8 +46,7 @@ static convoy_status copy_all(convoy_context *context, int32_t count,
     bool there = has(old, values[i]);
     stores[i] = there ? cvy_store_keep(old) : cvy_store_room(context, old->bytes);
     if (!stores[i]) break;
-    if (!there)
-      copies[changed++] = (cvy_copy_part){stores[i]->host, values[i], stores[i]->bytes};
+    if (!there) copies[changed++] = (cvy_copy_part){stores[i]->host, values[i], stores[i]->bytes};
   }
   bool complete = stores[count - 1];
   if (complete) cvy_copy_parts(copies, changed, NULL, NULL);
@@ -108,48 +107,60 @@ convoy_status cvy_tensors_lend(convoy_context *context, int32_t count,
 
 /* ----------------------------------------------------------------------------------- reading */
 
-/* What the device does not bring where it is wanted it is asked for before: for small ones side by
- * side by one command, for the others before any of them is waited for. */
-static convoy_status fetch_all(int32_t count, cvy_store *const stores[]) {
-  convoy_status status = cvy_fetch_together(count, stores);
-  for (int32_t i = 0; i < count && !status; i++) status = cvy_commit(stores[i]);
-  for (int32_t i = 0; i < count && !status; i++) status = cvy_store_fetch(stores[i]);
+/* A read of many. */
+typedef struct reading {
+  int32_t count, others, made;
+  convoy_tensor *const *tensors;
+  void *const *values;
+  cvy_store **other; /* not brought by the device to where they are wanted */
+  cvy_span *spans;
+  cvy_copy_part *copies;
+} reading;
+
+static cvy_store *store_of(const reading *r, int32_t i) {
+  return r->tensors[i]->store;
+}
+
+/* For small ones side by side the device is asked by one command, for the others before any of them
+ * is waited for. */
+static convoy_status read_others(reading *r) {
+  for (int32_t i = 0; i < r->count; i++)
+    if (!cvy_store_is_direct(store_of(r, i), r->values[i])) r->other[r->others++] = store_of(r, i);
+  convoy_status status = cvy_read_together(r->others, r->other, r->spans, &r->made);
+  for (int32_t i = 0; i < r->others && !status; i++)
+    if (!r->other[i]->arrived) status = cvy_commit(r->other[i]);
+  for (int32_t i = 0; i < r->others && !status; i++)
+    if (!r->other[i]->arrived) status = cvy_store_fetch(r->other[i]);
   return status;
 }
 
-static convoy_status fetch_others(int32_t count, convoy_tensor *const tensors[],
-                                  void *const values[]) {
-  cvy_store **stores = calloc((size_t)count + 1, sizeof *stores);
-  if (!stores) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read %d tensors", (int)count);
-  int32_t others = 0;
-  for (int32_t i = 0; i < count; i++)
-    if (!cvy_store_is_direct(tensors[i]->store, values[i])) stores[others++] = tensors[i]->store;
-  convoy_status status = fetch_all(others, stores);
-  free(stores);
-  return status;
-}
-
-static convoy_status read_directly(int32_t count, convoy_tensor *const tensors[],
-                                   void *const values[]) {
+static convoy_status read_directly(const reading *r) {
   convoy_status status = CONVOY_OK;
-  for (int32_t i = 0; i < count && !status; i++)
-    if (cvy_store_is_direct(tensors[i]->store, values[i]))
-      status = cvy_store_read(tensors[i]->store, values[i]);
+  for (int32_t i = 0; i < r->count && !status; i++) {
+    cvy_store *store = store_of(r, i);
+    if (!store->arrived && cvy_store_is_direct(store, r->values[i]))
+      status = cvy_store_read(store, r->values[i]);
+  }
   return status;
 }
 
 /* What was not read directly. */
-static convoy_status copy_out(int32_t count, convoy_tensor *const tensors[], void *const values[]) {
-  cvy_copy_part *copies = calloc((size_t)count + 1, sizeof *copies);
-  if (!copies) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read %d tensors", (int)count);
+static void copy_out(const reading *r) {
   int32_t left = 0;
-  for (int32_t i = 0; i < count; i++) {
-    const cvy_store *store = tensors[i]->store;
-    if (store->host) copies[left++] = (cvy_copy_part){values[i], store->host, store->bytes};
+  for (int32_t i = 0; i < r->count; i++) {
+    const cvy_store *store = store_of(r, i);
+    const float *values = store->arrived ? store->arrived : store->host;
+    if (values) r->copies[left++] = (cvy_copy_part){r->values[i], values, store->bytes};
   }
-  cvy_copy_parts(copies, left, NULL, NULL);
-  free(copies);
-  return CONVOY_OK;
+  cvy_copy_parts(r->copies, left, NULL, NULL);
+}
+
+static convoy_status read_all(reading *r) {
+  convoy_status status = read_others(r);
+  if (!status) status = read_directly(r);
+  if (!status) copy_out(r);
+  cvy_spans_drop(r->made, r->spans, r->others, r->other);
+  return status;
 }
 
 convoy_status cvy_tensors_read(convoy_context *context, int32_t count,
@@ -158,7 +169,17 @@ convoy_status cvy_tensors_read(convoy_context *context, int32_t count,
   convoy_status status = check_all(context, count, tensors, counts);
   if (!status) status = cvy_capture_refuses(context, "convoy_tensors_read");
   if (!status) status = cvy_begin_wait(context);
-  if (!status) status = fetch_others(count, tensors, values);
-  if (!status) status = read_directly(count, tensors, values);
-  return status ? status : copy_out(count, tensors, values);
+  if (status) return status;
+  size_t room = (size_t)count + 1;
+  reading r = {.count = count, .tensors = tensors, .values = values};
+  r.other = calloc(room, sizeof *r.other);
+  r.spans = calloc(room, sizeof *r.spans);
+  r.copies = calloc(room, sizeof *r.copies);
+  status = r.other && r.spans && r.copies
+               ? read_all(&r)
+               : cvy_fail(CONVOY_ERR_MEMORY, "no host memory to read %d tensors", (int)count);
+  free(r.other);
+  free(r.spans);
+  free(r.copies);
+  return status;
 }

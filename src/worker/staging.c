@@ -111,8 +111,8 @@ static void post_part(void *user, int32_t i) {
   parts_in *in = user;
   cvy_part *part = in->part[i];
   if (!in->status)
-    in->status = post(in->staging, in->channel, CVY_WIRE_WRITE, in->id, in->at[i],
-                      in->copy[i].bytes, part);
+    in->status =
+        post(in->staging, in->channel, CVY_WIRE_WRITE, in->id, in->at[i], in->copy[i].bytes, part);
   if (!in->status) in->ticket = part->ticket;
   part->held = false;
 }

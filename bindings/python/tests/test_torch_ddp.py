@@ -30,12 +30,14 @@ def test_two_processes(device, route, request, tmp_path):
         "CONVOY_FAILOVER": "0",
         "CONVOY_THREADS": "",
         "OMP_NUM_THREADS": "1",
+        "PYTHONFAULTHANDLER": "1",
     }
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node=2"]
     command += ["--redirects=1", "--tee=1"]  # without them that of 1.13 fails on Python 3.11
     command += [f"--log_dir={tmp_path}", PROGRAM]
     done = subprocess.run(command, capture_output=True, text=True, timeout=180, env=environment)
-    assert done.returncode == 0, done.stderr[-2000:]
+    # What the processes said, before what torchrun says of their end.
+    assert done.returncode == 0, f"{done.stdout[-2000:]}\n{done.stderr[:6000]}"
     share = max(1, len(os.sched_getaffinity(0)) // 2)
     lines = sorted(re.findall("rank.*", done.stdout))
     if route == "convoy":

@@ -39,7 +39,6 @@ def outcomes(folder, name, *runner):
     return found
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not FILE, reason="CONVOY_PYTORCH_TESTS does not name PyTorch's tests")
 def test_no_failure_of_its_own(tmp_path):
     plain = outcomes(tmp_path, "plain")

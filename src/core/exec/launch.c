@@ -184,7 +184,7 @@ convoy_status cvy_read_back(cvy_store *store, float *to) {
   convoy_context *context = store->context;
   if (store->fetch) return collect(store, to);
   if (store->arrived) {
-    memcpy(to, store->arrived, (size_t)store->bytes);
+    if (to != store->arrived) memcpy(to, store->arrived, (size_t)store->bytes);
     return CONVOY_OK;
   }
   convoy_status status = name(store);

@@ -62,7 +62,7 @@ struct cvy_store {
   uint64_t named;       /* the command that told it */
   uint64_t ticket;      /* of the command that wrote it */
   uint64_t fetch;       /* ticket of the copy that is on its way to the host, 0: none */
-  const void *arrived;  /* values read from the device that may be taken; NULL: none */
+  float *arrived;       /* its values as read with others' (exec/together.h), NULL: they were not */
   int64_t number;       /* of the operation that made it there, 0: none */
   cvy_node *history;    /* how its values are made; NULL when the host has them */
   int32_t output;       /* which of its results this is */

@@ -15,7 +15,8 @@ static int64_t aligned(int64_t bytes) {
   return (bytes + CVY_PLACE_ALIGN - 1) / CVY_PLACE_ALIGN * CVY_PLACE_ALIGN;
 }
 
-/* --------------------------------------------------------------------------------------- sending */
+/* --------------------------------------------------------------------------------------- sending
+ */
 
 typedef struct pack {
   cvy_store *store[MOST];
@@ -85,7 +86,8 @@ convoy_status cvy_send_together(convoy_context *context, int32_t count, cvy_stor
   return status ? status : send(&p, context);
 }
 
-/* -------------------------------------------------------------------------------------- fetching */
+/* -------------------------------------------------------------------------------------- fetching
+ */
 
 static bool is_wanted(const cvy_store *store) {
   return store->block && store->unnamed && !store->host && !store->fetch && !store->status &&
@@ -106,41 +108,55 @@ static int32_t neighbours(int32_t count, cvy_store *const stores[]) {
   return n;
 }
 
-/* The block from the first of them to the last, as one store, and its values. */
-static cvy_store *read_span(int32_t count, cvy_store *const stores[], float **values) {
+/* The block from the first of them to the last, as one store, and its values; without a store if
+ * there was a fault, which has been dealt with and comes up again. */
+static convoy_status read_span(int32_t count, cvy_store *const stores[], cvy_span *out) {
   const cvy_store *first = stores[0], *last = stores[count - 1];
+  *out = (cvy_span){NULL, NULL};
   cvy_store *span = cvy_store_new(first->context, end_of(last) - first->at);
-  if (!span) return NULL;
+  if (!span) return CONVOY_OK;
   cvy_store_place(span, first->block, first->at, last->ticket);
-  if (!cvy_values_new(span, values)) {
-    if (!cvy_read_back(span, *values)) return span;
-    cvy_values_drop(span, *values);
+  convoy_status status = cvy_values_new(span, &out->values);
+  if (!status) status = cvy_read_back(span, out->values);
+  if (!status) {
+    out->store = span;
+    return CONVOY_OK;
   }
+  cvy_values_drop(span, out->values);
   cvy_store_drop(span);
-  return NULL;
+  return status == CONVOY_ERR_INTERRUPTED ? status : CONVOY_OK;
 }
 
-static convoy_status fetch_span(int32_t count, cvy_store *const stores[]) {
-  float *values;
-  cvy_store *span = read_span(count, stores, &values);
+/* A result that is wrong is computed anew, to where it was read. */
+static convoy_status judge_span(int32_t count, cvy_store *const stores[], const cvy_span *span) {
   convoy_status status = CONVOY_OK;
-  if (!span) return CONVOY_OK; /* what that brought has been dealt with, and comes up again */
   for (int32_t i = 0; i < count; i++)
-    stores[i]->arrived = (const char *)values + (stores[i]->at - span->at);
-  for (int32_t i = 0; i < count; i++) {
-    if (!status) status = cvy_store_fetch(stores[i]);
-    stores[i]->arrived = NULL;
-  }
-  cvy_values_drop(span, values);
-  cvy_store_drop(span);
+    stores[i]->arrived = span->values + (stores[i]->at - span->store->at) / (int64_t)sizeof(float);
+  for (int32_t i = 0; i < count && !status; i++)
+    status = cvy_store_read(stores[i], stores[i]->arrived);
   return status;
 }
 
-convoy_status cvy_fetch_together(int32_t count, cvy_store *const stores[]) {
+convoy_status cvy_read_together(int32_t count, cvy_store *const stores[], cvy_span *spans,
+                                int32_t *made) {
   convoy_status status = CONVOY_OK;
+  *made = 0;
   for (int32_t i = 0, n; i < count && !status; i += n) {
     n = neighbours(count - i, stores + i);
-    if (n > 1) status = fetch_span(n, stores + i);
+    if (n == 1) continue;
+    cvy_span *span = &spans[*made];
+    status = read_span(n, stores + i, span);
+    if (status || !span->store) continue;
+    ++*made;
+    status = judge_span(n, stores + i, span);
   }
   return status;
+}
+
+void cvy_spans_drop(int32_t made, cvy_span *spans, int32_t count, cvy_store *const stores[]) {
+  for (int32_t i = 0; i < count; i++) stores[i]->arrived = NULL;
+  for (int32_t i = 0; i < made; i++) {
+    cvy_values_drop(spans[i].store, spans[i].values);
+    cvy_store_drop(spans[i].store);
+  }
 }

@@ -7,8 +7,18 @@
 
 /* Brings those to the device that are small, and that only the host has; the others are left. */
 convoy_status cvy_send_together(convoy_context *context, int32_t count, cvy_store *const stores[]);
-/* Makes sure the host has those that are small and lie side by side in a block; the others, and
- * after a fault any, are left. */
-convoy_status cvy_fetch_together(int32_t count, cvy_store *const stores[]);
+/* The part of a block that some of the stores lie in, side by side, as one store, and its values.
+ */
+typedef struct cvy_span {
+  cvy_store *store;
+  float *values;
+} cvy_span;
+
+/* Reads those that are small and lie side by side in a block, judges them as any other, and lets
+ * `arrived` of each point to its values, until cvy_spans_drop. The stores keep their histories
+ * instead of a copy. The others, and after a fault any, are left. `spans` has room for `count`. */
+convoy_status cvy_read_together(int32_t count, cvy_store *const stores[], cvy_span *spans,
+                                int32_t *made);
+void cvy_spans_drop(int32_t made, cvy_span *spans, int32_t count, cvy_store *const stores[]);
 
 #endif

@@ -349,7 +349,8 @@ convoy_status cvy_store_fetch(cvy_store *store) {
 
 bool cvy_store_is_direct(const cvy_store *store, const float *values) {
   bool only_there = store->array && !store->host && !store->fetch && !store->status;
-  return only_there && cvy_host_has(store->context, values, store->bytes);
+  bool is_wanted_there = store->arrived || cvy_host_has(store->context, values, store->bytes);
+  return only_there && is_wanted_there;
 }
 
 convoy_status cvy_store_read(cvy_store *store, float *values) {
