@@ -38,8 +38,6 @@ except ImportError as missing:
              "ultralytics; scripts/setup.sh test installs the last three into .venv")
 
 WARM_UP = 2  # turns
-BEGINNING = {"graph": 2}  # steps of a turn that are not counted, else 1
-COUNTED = {"graph": 6}  # and that are, else 1
 
 
 def parse():
@@ -133,15 +131,24 @@ def turns_of(options):
     return {**turns, "cuda": (None, cuda)} if cuda else turns
 
 
+def steps_of(name, route):
+    """Of a turn: how many steps are not counted, and how many are. Those of graphs are short, and
+    those on a GPU beside them."""
+    if route != "graph":
+        return 1, 1
+    return (1, 2) if name == "plain" else (2, 6)
+
+
 def measure(turns, options):
     """Seconds of a step in each turn, by name."""
     times = {name: [] for name in turns}
     for number in range(WARM_UP + options.turns):
         for name, (session, training) in turns.items():
             use(session)
-            for _ in range(BEGINNING.get(options.route, 1)):
+            beginning, counted = steps_of(name, options.route)
+            for _ in range(beginning):
                 training.step()
-            seconds = [training.step() for _ in range(COUNTED.get(options.route, 1))]
+            seconds = [training.step() for _ in range(counted)]
             if number >= WARM_UP:
                 times[name].append(statistics.median(seconds))
     return times
