@@ -218,6 +218,14 @@ typedef void cvy_range_task(void *arg, int64_t begin, int64_t end);
 
 #define CVY_MARK_TOLD "told to end"
 
+#define CVY_PACK_BYTES ((int64_t)8 << 20)
+
+/* A part of an array that is written: from byte `at` on. */
+typedef struct cvy_packed {
+  int64_t at, bytes;
+  const void *from;
+} cvy_packed;
+
 /* Calls to one device come one at a time (core holds its lock), from any thread.
  *
  * Device backends (host_memory false) execute commands in the order of their calls; calls may
@@ -276,6 +284,10 @@ typedef struct cvy_backend {
   /* [d] Copies host memory in; the source may change when it returns. */
   convoy_status (*write)(cvy_device *device, uint64_t id, const void *from, int64_t bytes,
                          uint64_t *ticket);
+  /* [d] The same for parts of the array, of which `bytes` are written, CVY_PACK_BYTES at most: what
+   * lies between the parts is undefined then. */
+  convoy_status (*pack)(cvy_device *device, uint64_t id, int32_t count, const cvy_packed *parts,
+                        int64_t bytes, uint64_t *ticket);
   /* [d] Copies out, waiting for everything enqueued before. */
   convoy_status (*read)(cvy_device *device, uint64_t id, void *to, int64_t bytes);
   /* [d] Reading in two halves, so that nobody waits for the transfer. `fetch` asks for a copy of

@@ -376,6 +376,11 @@ static convoy_status write_array(cvy_device *device, uint64_t id, const void *fr
   return status;
 }
 
+static convoy_status pack(cvy_device *device, uint64_t id, int32_t count, const cvy_packed *parts,
+                          int64_t bytes, uint64_t *ticket) {
+  return cvy_staging_pack(&device->staging, &device->channel, id, count, parts, bytes, ticket);
+}
+
 /* Through staging goes all that the worker has not mapped: a late answer of a worker that was lost
  * must not land in memory that somebody else sees. */
 static convoy_status read_array(cvy_device *device, uint64_t id, void *to, int64_t bytes) {
@@ -444,6 +449,7 @@ const cvy_backend cvy_backend_ocl = {
     .lend = lend,
     .recording = recording,
     .write = write_array,
+    .pack = pack,
     .read = read_array,
     .fetch = fetch,
     .fetched = fetched,

@@ -4,8 +4,8 @@
 #include "worker/staging.h"
 
 #define BLOCK_BYTES ((size_t)64 << 20)
-#define PART_BYTES ((int64_t)8 << 20) /* cvy_copy has most threads for so many */
-#define READ_AHEAD 4                  /* parts on their way while one is copied out */
+#define PART_BYTES CVY_PACK_BYTES /* several fit, for a processor that copies by one thread */
+#define READ_AHEAD 4              /* parts on their way while one is copied out */
 
 /* ---------------------------------------------------------------------------- parts */
 
@@ -149,6 +149,30 @@ convoy_status cvy_staging_write(cvy_staging *staging, cvy_channel *channel, uint
   }
   if (in.ticket && ticket) *ticket = in.ticket;
   return in.status;
+}
+
+static void copy_packed(char *to, int32_t count, const cvy_packed *parts) {
+  cvy_copy_part copies[CVY_STAGING_PARTS];
+  for (int32_t begin = 0; begin < count; begin += CVY_STAGING_PARTS) {
+    int32_t n = 0;
+    for (int32_t i = begin; i < count && n < CVY_STAGING_PARTS; i++)
+      copies[n++] = (cvy_copy_part){to + parts[i].at, parts[i].from, parts[i].bytes};
+    cvy_copy_parts(copies, n, NULL, NULL);
+  }
+}
+
+convoy_status cvy_staging_pack(cvy_staging *staging, cvy_channel *channel, uint64_t id,
+                               int32_t count, const cvy_packed *parts, int64_t bytes,
+                               uint64_t *ticket) {
+  cvy_part *part;
+  convoy_status status = prepare(staging, channel);
+  if (!status) status = take(staging, channel, bytes, &part);
+  if (status) return status;
+  copy_packed(memory_of(staging, part), count, parts);
+  status = post(staging, channel, CVY_WIRE_WRITE, id, 0, bytes, part);
+  part->held = false;
+  if (!status && ticket) *ticket = part->ticket;
+  return status;
 }
 
 /* A read on its way. */

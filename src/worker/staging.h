@@ -27,6 +27,10 @@ convoy_status cvy_staging_check(void);
 /* Copies `bytes` of host memory through the block to array `id`; returns when they are copied. */
 convoy_status cvy_staging_write(cvy_staging *staging, cvy_channel *channel, uint64_t id,
                                 const char *from, int64_t bytes, uint64_t *ticket);
+/* The same for parts of the first `bytes` of the array, which are one part of the block. */
+convoy_status cvy_staging_pack(cvy_staging *staging, cvy_channel *channel, uint64_t id,
+                               int32_t count, const cvy_packed *parts, int64_t bytes,
+                               uint64_t *ticket);
 /* The way back, from `offset` of the array on; returns when `to` is filled. */
 convoy_status cvy_staging_read(cvy_staging *staging, cvy_channel *channel, uint64_t id,
                                int64_t offset, char *to, int64_t bytes);

@@ -263,6 +263,16 @@ static convoy_status write_array(cvy_device *device, uint64_t id, const void *fr
       device, (fake_command){.kind = WRITE, .id = id, .bytes = bytes, .values = values}, ticket);
 }
 
+static convoy_status pack(cvy_device *device, uint64_t id, int32_t count, const cvy_packed *parts,
+                          int64_t bytes, uint64_t *ticket) {
+  char *whole = calloc(1, (size_t)bytes);
+  if (!whole) abort();
+  for (; count--; parts++) memcpy(whole + parts->at, parts->from, (size_t)parts->bytes);
+  convoy_status status = write_array(device, id, whole, bytes, ticket);
+  free(whole);
+  return status;
+}
+
 static convoy_status read_array(cvy_device *device, uint64_t id, void *to, int64_t bytes) {
   fake_post(device, (fake_command){.kind = READ, .id = id, .bytes = bytes, .values = to}, NULL);
   drain(device);
@@ -466,6 +476,7 @@ static cvy_backend fake_backend = {.name = "fake",
                                    .allocate = allocate,
                                    .release = release,
                                    .write = write_array,
+                                   .pack = pack,
                                    .read = read_array,
                                    .fetch = fetch,
                                    .fetched = fetched,

@@ -99,7 +99,9 @@ static void half_of_the_processors_copy(void **state) {
   assert_int_equal(cvy_copy_threads(0, 16), 1);
   assert_int_equal(cvy_copy_threads(2 * one - 1, 16), 1);
   assert_int_equal(cvy_copy_threads(2 * one, 16), 2);
-  assert_int_equal(cvy_copy_threads(8 * one, 16), 8);
+  assert_int_equal(cvy_copy_threads(8 * one, 16), 4);
+  assert_int_equal(cvy_copy_threads(32 * one, 16), 8);
+  assert_int_equal(cvy_copy_threads(32 * one, 2), 1);
 }
 
 int main(void) {

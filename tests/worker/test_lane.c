@@ -161,6 +161,34 @@ static void test_bad_transfer(void **state) {
   LANE->close(device);
 }
 
+/* Many parts of an array by one command. */
+static void test_packed(void **state) {
+  enum { PARTS = 600, EVERY = 12000, BYTES = 11000 };
+  const int64_t whole = (int64_t)PARTS * EVERY;
+  cvy_device *device = lane_open(lane_isolation(state), NULL);
+  unsigned char *values = malloc((size_t)whole), *got = malloc((size_t)whole);
+  cvy_packed parts[PARTS];
+  uint64_t ticket = 0;
+  assert_true(values && got);
+  lane_fill(values, whole, 3);
+  for (int32_t i = 0; i < PARTS; i++)
+    parts[i] = (cvy_packed){(int64_t)i * EVERY, BYTES - i, values + (int64_t)i * EVERY};
+  LANE->allocate(device, 1, whole, NULL);
+  assert_int_equal(LANE->pack(device, 1, PARTS, parts, whole, &ticket), CONVOY_OK);
+  assert_true(ticket > 0);
+  assert_int_equal(LANE->read(device, 1, got, whole), CONVOY_OK);
+  for (int32_t i = 0; i < PARTS; i++)
+    assert_memory_equal(got + parts[i].at, values + parts[i].at, (size_t)parts[i].bytes);
+  lane_put(device, 2, 100, 1);
+  parts[0].bytes = 200; /* beyond the array */
+  assert_int_equal(LANE->pack(device, 2, 1, parts, 200, &ticket), CONVOY_OK);
+  assert_int_equal(LANE->wait(device, ticket, NULL, NULL), CONVOY_ERR_DEVICE);
+  assert_int_equal(lane_clear(device), CONVOY_OK);
+  free(values);
+  free(got);
+  LANE->close(device);
+}
+
 static void test_bad_job(void **state) {
   cvy_device *device = lane_open(lane_isolation(state), NULL);
   uint64_t ticket = 0, fault = 0;
@@ -351,6 +379,7 @@ int main(void) {
       cmocka_unit_test(test_late_fault),
       cmocka_unit_test(test_refusal),
       cmocka_unit_test(test_bad_transfer),
+      cmocka_unit_test(test_packed),
       cmocka_unit_test(test_bad_job),
       cmocka_unit_test(test_host_memory),
       cmocka_unit_test(test_read_into_host_memory),

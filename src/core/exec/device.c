@@ -89,6 +89,15 @@ convoy_status cvy_device_fill(convoy_context *context, uint64_t array, const flo
   return status;
 }
 
+convoy_status cvy_device_pack(convoy_context *context, uint64_t array, int32_t count,
+                              const cvy_packed *parts, int64_t bytes) {
+  const cvy_engine *engine = &context->device;
+  convoy_status status =
+      engine->backend->pack(engine->device, array, count, parts, bytes, &context->last_ticket);
+  note(context, "write", "", bytes);
+  return status;
+}
+
 convoy_status cvy_device_copy(convoy_context *context, uint64_t from, uint64_t to, int64_t bytes) {
   const cvy_engine *engine = &context->device;
   return engine->backend->copy(engine->device, from, to, bytes, &context->last_ticket);

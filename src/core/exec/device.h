@@ -31,6 +31,8 @@ void cvy_device_release(convoy_context *context, uint64_t array);
 /* `values` NULL: zeros. */
 convoy_status cvy_device_fill(convoy_context *context, uint64_t array, const float *values,
                               int64_t bytes);
+convoy_status cvy_device_pack(convoy_context *context, uint64_t array, int32_t count,
+                              const cvy_packed *parts, int64_t bytes);
 convoy_status cvy_device_copy(convoy_context *context, uint64_t from, uint64_t to, int64_t bytes);
 convoy_status cvy_device_run(convoy_context *context, const cvy_job *job, int64_t bytes);
 /* Plans, as in backend.h. `bytes` are what a run of it computes with. */

@@ -128,11 +128,11 @@ convoy_status cvy_launch_block(convoy_context *context, int64_t bytes, cvy_block
   return status ? status : checked(context, cvy_block_new(context, bytes, out));
 }
 
-convoy_status cvy_launch_fill(cvy_block *block, const void *values) {
+convoy_status cvy_launch_pack(cvy_block *block, int32_t count, const cvy_packed *parts) {
   convoy_context *context = block->context;
   convoy_status status = present(context);
   if (status) return status;
-  return checked(context, cvy_device_fill(context, block->array, values, block->bytes));
+  return checked(context, cvy_device_pack(context, block->array, count, parts, block->bytes));
 }
 
 convoy_status cvy_launch_plan(convoy_context *context, cvy_launch_send *send, void *user,

@@ -16,10 +16,10 @@ bool cvy_launch_announce(convoy_context *context, const cvy_problem *problem,
 convoy_status cvy_upload(cvy_store *store);
 /* Gives the store an array whose contents are undefined, unless it has one. */
 convoy_status cvy_launch_room(cvy_store *store);
-/* A new block; values for all of it; a plan, with all the jobs and copies that `send` appends to
+/* A new block; values for parts of it; a plan, with all the jobs and copies that `send` appends to
  * it; and a run of it. */
 convoy_status cvy_launch_block(convoy_context *context, int64_t bytes, cvy_block **out);
-convoy_status cvy_launch_fill(cvy_block *block, const void *values);
+convoy_status cvy_launch_pack(cvy_block *block, int32_t count, const cvy_packed *parts);
 typedef convoy_status cvy_launch_send(convoy_context *context, void *user, uint64_t plan);
 convoy_status cvy_launch_plan(convoy_context *context, cvy_launch_send *send, void *user,
                               uint64_t plan);

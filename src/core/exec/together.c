@@ -8,8 +8,7 @@
 #include "os/os.h"
 
 #define SMALL_BYTES ((int64_t)1 << 20)
-#define BLOCK_BYTES ((int64_t)8 << 20)
-enum { MOST = 256 };
+enum { MOST = 512 };
 
 static int64_t aligned(int64_t bytes) {
   return (bytes + CVY_PLACE_ALIGN - 1) / CVY_PLACE_ALIGN * CVY_PLACE_ALIGN;
@@ -20,8 +19,7 @@ static int64_t aligned(int64_t bytes) {
 
 typedef struct pack {
   cvy_store *store[MOST];
-  int64_t at[MOST];
-  cvy_copy_part copy[MOST];
+  cvy_packed part[MOST];
   int32_t count;
   int64_t bytes;
 } pack;
@@ -32,41 +30,29 @@ static bool goes_along(const cvy_store *store) {
 }
 
 static bool has_room(const pack *p, const cvy_store *store) {
-  return p->count < MOST && p->bytes + store->bytes <= BLOCK_BYTES;
+  return p->count < MOST && p->bytes + aligned(store->bytes) <= CVY_PACK_BYTES;
 }
 
 static void add(pack *p, cvy_store *store) {
   p->store[p->count] = store;
-  p->at[p->count++] = p->bytes;
+  p->part[p->count++] = (cvy_packed){p->bytes, store->bytes, store->host};
   p->bytes += aligned(store->bytes);
 }
 
 static void place_all(const pack *p, cvy_block *block) {
   for (int32_t i = 0; i < p->count; i++)
-    cvy_store_place(p->store[i], block, p->at[i], block->context->last_ticket);
-}
-
-static convoy_status send_from(pack *p, convoy_context *context, char *values) {
-  cvy_block *block;
-  for (int32_t i = 0; i < p->count; i++)
-    p->copy[i] = (cvy_copy_part){values + p->at[i], p->store[i]->host, p->store[i]->bytes};
-  cvy_copy_parts(p->copy, p->count, NULL, NULL);
-  convoy_status status = cvy_launch_block(context, p->bytes, &block);
-  if (status) return status;
-  status = cvy_launch_fill(block, values);
-  if (!status) place_all(p, block);
-  cvy_block_drop(block);
-  return status;
+    cvy_store_place(p->store[i], block, p->part[i].at, block->context->last_ticket);
 }
 
 /* One alone goes as any other. */
 static convoy_status send(pack *p, convoy_context *context) {
+  cvy_block *block = NULL;
   convoy_status status = CONVOY_OK;
   if (p->count > 1) {
-    char *values = cvy_free_list_take(&context->memory, p->bytes);
-    if (!values) return CONVOY_OK; /* without this memory they go one by one */
-    status = send_from(p, context, values);
-    cvy_free_list_give(&context->memory, values, p->bytes);
+    status = cvy_launch_block(context, p->bytes, &block);
+    if (!status) status = cvy_launch_pack(block, p->count, p->part);
+    if (!status) place_all(p, block);
+    cvy_block_drop(block);
   }
   p->count = 0;
   p->bytes = 0;

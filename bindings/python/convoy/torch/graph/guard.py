@@ -173,10 +173,8 @@ class Guard:
         self._places = [(where, key, each.tensor) for each in held for where, key in each.places]
         self._fixed: List[Tuple[str, torch.Tensor, torch.Tensor]] = []
         self._versions: List[Tuple[str, torch.Tensor, Any]] = []
-        self._tensors = [
-            (each.tensor, each.tensor.requires_grad, each.tensor.shape, each.tensor.dtype)
-            for each in held
-        ]
+        self._tensors = [each.tensor for each in held]
+        self._kinds = self._kinds_now()
 
     def fix(self, held: Sequence[Held], on_card: bool) -> None:
         """Of these the values belong to what is assumed, however they may be written. On a card
@@ -187,6 +185,15 @@ class Guard:
                 self._versions.append((each.name, each.tensor, _version(each.tensor)))
             else:
                 self._fixed.append((each.name, each.tensor, each.tensor.detach().clone()))
+
+    def _kinds_now(self) -> Any:
+        """Asked for in each step: lists are made and compared faster than one after the other."""
+        tensors = self._tensors
+        return (
+            [each.requires_grad for each in tensors],
+            [each.shape for each in tensors],
+            [each.dtype for each in tensors],
+        )
 
     def changed(self) -> Optional[str]:
         """What is not as it was, for a sentence; None if all is."""
@@ -199,11 +206,8 @@ class Guard:
         for where, key, tensor in self._places:
             if where.get(key) is not tensor:
                 return f"another tensor is its {key}"
-        for tensor, wanted, shape, dtype in self._tensors:
-            if tensor.requires_grad is not wanted or tensor.shape != shape:
-                return "a tensor's requires_grad or extents"
-            if tensor.dtype is not dtype:
-                return "a tensor's dtype"
+        if self._kinds_now() != self._kinds:
+            return "a tensor's requires_grad, extents or dtype"
         for name, attributes in zip(self._names, self._attributes):
             changed = attributes.changed()
             if changed is not None:

@@ -74,9 +74,6 @@ class Batch:
         running."""
         self._call(library.convoy_tensors_lend, values)
 
-    def expect(self, places: Sequence[torch.Tensor]) -> None:
-        """Before a run: its results are to be read into these."""
-
     def read(self, places: Sequence[torch.Tensor]) -> None:
         """Waits for the values."""
         self._call(library.convoy_tensors_read, places)

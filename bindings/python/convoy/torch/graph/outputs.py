@@ -46,9 +46,11 @@ class Outputs:
         self._expected: Optional[List[torch.Tensor]] = None
 
     def begin(self) -> None:
-        """Before the run that makes them."""
-        self._expected = self._new()
-        self._batch.expect(self._expected)
+        """Before the run that makes them, where that has to know the places: else they are found
+        while it runs."""
+        if self._engine.in_place:
+            self._expected = self._new()
+            self._batch.expect(self._expected)
 
     def _new(self) -> List[torch.Tensor]:
         return list(map(self._empty, self._shapes))
