@@ -10,7 +10,7 @@
 enum { THREADS_MOST = 8 };
 #define SHARE_BYTES ((int64_t)1 << 20) /* of a part that is cut */
 #define START_BYTES ((int64_t)1 << 19) /* copied in the 50 us that a thread's start takes */
-#define LINE_BYTES 64 /* of a cache; in aligned memory no two threads share one */
+#define LINE_BYTES 64                  /* of a cache; in aligned memory no two threads share one */
 
 typedef struct copy_job {
   const cvy_copy_part *parts;
