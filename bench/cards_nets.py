@@ -26,9 +26,9 @@ import torchvision
 from torch import nn
 
 import convoy.torch
-from convoy.torch import _kernels, _switch
 
 import step_nets
+from sessions import current, use
 
 AS_FAR = {"convoy": 3, "graph": 4}  # by route; a network's own proof has 4, too
 SHAKEN = 2.0**-21
@@ -72,17 +72,12 @@ SPECIAL = {
 
 @contextlib.contextmanager
 def plainly():
-    session = _switch._current
+    session = current()
     use(None)
     try:
         yield
     finally:
         use(session)
-
-
-def use(session):
-    _kernels.use(session)
-    _switch._current = session
 
 
 def build(name):
@@ -138,7 +133,7 @@ def as_far():
 
 
 def networks():
-    return _switch._current.statistics.networks()
+    return current().statistics.networks()
 
 
 def ways_since(before):

@@ -24,21 +24,15 @@ import torch
 import torch.nn.functional as F
 
 import convoy.torch
-from convoy.torch import _kernels, _switch
 
 import step_nets
+from sessions import current, use
 
 SHAPES = Path(__file__).with_name("shapes")
 GRAPHS = "yolov8n:4,yolov8n:16,yolov8n:32,resnet50:32,mobilenet_v2:32,eegnet:32"
 EAGER = "yolov8n:4,yolov8n:16,yolov8n:32,eegnet:32"
 LAYERS = "eeg,mobilenetv2_dw_b8,yolov8n_b4,resnet50_b8"
 WARM_UP = 4
-
-
-def use(session):
-    """Convoy from now on, or with None PyTorch alone."""
-    _kernels.use(session)
-    _switch._current = session
 
 
 def milliseconds(call):
@@ -210,7 +204,7 @@ def main():
     torch.backends.cudnn.benchmark = True
     torch.backends.cudnn.allow_tf32 = torch.backends.cuda.matmul.allow_tf32 = False
     convoy.torch.enable(route=options.route)
-    session = _switch._current
+    session = current()
     until = time.perf_counter() + options.seconds
     work = [(compare_graphs, name) for name in options.graph]
     work += [(compare_eager, name) for name in options.eager]

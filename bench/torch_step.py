@@ -32,7 +32,7 @@ try:
     from ultralytics.utils import DEFAULT_CFG
 
     import convoy.torch
-    from convoy.torch import _kernels, _switch
+    from sessions import current, use
 except ImportError as missing:
     sys.exit(f"{missing}: this needs convoy (PYTHONPATH=bindings/python), PyTorch, torchvision and "
              "ultralytics; scripts/setup.sh test installs the last three into .venv")
@@ -110,12 +110,6 @@ def convolutions(training):
     return sum(getattr(row, time) for row in rows) / 1e3
 
 
-def use(session):
-    """Convoy from now on, or with None PyTorch alone."""
-    _kernels.use(session)
-    _switch._current = session
-
-
 def turns_of(options):
     """name -> (what its turns go through, the training)."""
     torch.manual_seed(0)
@@ -127,7 +121,7 @@ def turns_of(options):
     here = Training(model, batches, options.maps)
     cuda = Training(model, batches, options.maps, "cuda") if options.cuda else None
     convoy.torch.enable(options.device, options.route)
-    turns = {"plain": (None, here), "convoy": (_switch._current, here)}
+    turns = {"plain": (None, here), "convoy": (current(), here)}
     return {**turns, "cuda": (None, cuda)} if cuda else turns
 
 

@@ -12,6 +12,11 @@ typedef struct cvy_block {
   int references;
 } cvy_block;
 
+/* Where what lies behind so many bytes of a block may begin. */
+static inline int64_t cvy_block_aligned(int64_t bytes) {
+  return (bytes + CVY_PLACE_ALIGN - 1) / CVY_PLACE_ALIGN * CVY_PLACE_ALIGN;
+}
+
 /* One reference. What the backend says of it; ERR_MEMORY. */
 convoy_status cvy_block_new(convoy_context *context, int64_t bytes, cvy_block **out);
 void cvy_block_drop(cvy_block *block); /* NULL allowed */

@@ -10,10 +10,6 @@
 #define SMALL_BYTES ((int64_t)1 << 20)
 enum { MOST = 512 };
 
-static int64_t aligned(int64_t bytes) {
-  return (bytes + CVY_PLACE_ALIGN - 1) / CVY_PLACE_ALIGN * CVY_PLACE_ALIGN;
-}
-
 /* --------------------------------------------------------------------------------------- sending
  */
 
@@ -30,13 +26,13 @@ static bool goes_along(const cvy_store *store) {
 }
 
 static bool has_room(const pack *p, const cvy_store *store) {
-  return p->count < MOST && p->bytes + aligned(store->bytes) <= CVY_PACK_BYTES;
+  return p->count < MOST && p->bytes + cvy_block_aligned(store->bytes) <= CVY_PACK_BYTES;
 }
 
 static void add(pack *p, cvy_store *store) {
   p->store[p->count] = store;
   p->part[p->count++] = (cvy_packed){p->bytes, store->bytes, store->host};
-  p->bytes += aligned(store->bytes);
+  p->bytes += cvy_block_aligned(store->bytes);
 }
 
 static void place_all(const pack *p, cvy_block *block) {
@@ -89,7 +85,7 @@ static int32_t neighbours(int32_t count, cvy_store *const stores[]) {
   if (!is_wanted(stores[0])) return 1;
   int32_t n = 1;
   while (n < count && is_wanted(stores[n]) && stores[n]->block == stores[0]->block &&
-         stores[n]->at == aligned(end_of(stores[n - 1])))
+         stores[n]->at == cvy_block_aligned(end_of(stores[n - 1])))
     n++;
   return n;
 }

@@ -17,10 +17,6 @@ typedef struct row {
   int64_t most_bytes, end;
 } row;
 
-static int64_t aligned(int64_t bytes) {
-  return (bytes + CVY_PLACE_ALIGN - 1) / CVY_PLACE_ALIGN * CVY_PLACE_ALIGN;
-}
-
 /* The first address from `at` on where nothing lies across a cut. */
 static int64_t within_block(const row *r, int64_t at, int64_t bytes) {
   int64_t block = at / r->most_bytes;
@@ -86,7 +82,7 @@ static int32_t find_shared(const cvy_plan *plan, interval *out) {
   const cvy_nodes *list = &plan->list;
   int32_t count = 0;
   for (int32_t v = 0; v < list->values; v++)
-    out[v] = (interval){v, NOT_THERE, 0, aligned(list->value[v].bytes), 0};
+    out[v] = (interval){v, NOT_THERE, 0, cvy_block_aligned(list->value[v].bytes), 0};
   for (int32_t n = 0; n < list->nodes; n++) {
     const cvy_graph_node *node = &list->node[n];
     for (int32_t i = 0; i < node->outputs; i++) {
@@ -128,7 +124,8 @@ static int32_t find_own(const cvy_plan *plan, bool carried, interval *out) {
     if (plan->carried[i] != carried || value->tensor || !value->bytes || !is_first(plan, i) ||
         is_home(plan, i))
       continue;
-    out[count++] = (interval){plan->result[i], 0, plan->list.nodes, aligned(value->bytes), 0};
+    out[count++] =
+        (interval){plan->result[i], 0, plan->list.nodes, cvy_block_aligned(value->bytes), 0};
   }
   return count;
 }
