@@ -10,8 +10,7 @@
 #define SMALL_BYTES ((int64_t)1 << 20)
 enum { MOST = 512 };
 
-/* --------------------------------------------------------------------------------------- sending
- */
+/* ------------------------------------------------------------------------------------ sending */
 
 typedef struct pack {
   cvy_store *store[MOST];
@@ -68,8 +67,7 @@ convoy_status cvy_send_together(convoy_context *context, int32_t count, cvy_stor
   return status ? status : send(&p, context);
 }
 
-/* -------------------------------------------------------------------------------------- fetching
- */
+/* ------------------------------------------------------------------------------------ reading */
 
 static bool is_wanted(const cvy_store *store) {
   return store->block && store->unnamed && !store->host && !store->fetch && !store->status &&

@@ -7,8 +7,8 @@
 
 /* Brings those to the device that are small, and that only the host has; the others are left. */
 convoy_status cvy_send_together(convoy_context *context, int32_t count, cvy_store *const stores[]);
-/* The part of a block that some of the stores lie in, side by side, as one store, and its values.
- */
+
+/* Part of a block, in which some stores lie side by side, as one store, and its values. */
 typedef struct cvy_span {
   cvy_store *store;
   float *values;

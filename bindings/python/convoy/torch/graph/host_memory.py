@@ -2,7 +2,7 @@
 
 PyTorch's own memory no other process reaches, so what is read there comes by two copies, into pages
 that are new each time. This memory is used again: a block comes back when the last tensor in it has
-gone, and there are no more of them than were in use at once.
+gone, and no more of it is kept than was ever in use at once.
 """
 
 from __future__ import annotations
