@@ -498,3 +498,11 @@ def test_numbers_of_rows_that_change():
         net.index.fill_(2)
     for _ in range(3):
         pair.assert_same(torch.randn(4, 8))
+
+
+def test_numbers_of_rows_that_are_loaded_again():
+    pair = settled(Pair(Table), torch.randn(4, 8))
+    for _ in range(8):
+        pair.net.load_state_dict(pair.net.state_dict())
+        pair.assert_same(torch.randn(4, 8))
+    assert captured() == 10  # as it was captured first

@@ -162,6 +162,32 @@ def hooked(modules: Sequence[Tuple[str, torch.nn.Module]]) -> Optional[str]:
     return None
 
 
+class _Fixed:
+    """A tensor whose values belong to what is assumed, however they may be written."""
+
+    def __init__(self, held: Held, on_card: bool) -> None:
+        self._name, self._tensor = held.name, held.tensor
+        self._values = held.tensor.detach().clone()
+        # To look at values waits for a card, so there it is done only after a write.
+        self._seen = _version(held.tensor) if on_card else None
+
+    def changed(self, recording: bool) -> Optional[str]:
+        version = _version(self._tensor) if self._seen is not None else None
+        if version is not None and version == self._seen:
+            return None
+        if version is not None and recording:
+            return f"{self._name} has been written"
+        if not _same_values(self._tensor, self._values):
+            return f"{self._name} has other values"
+        self._seen = version
+        return None
+
+
+def _same_values(a: torch.Tensor, b: torch.Tensor) -> bool:
+    alike = (a.shape, a.dtype, a.device) == (b.shape, b.dtype, b.device)
+    return alike and torch.equal(a, b)
+
+
 class Guard:
     """Of a module and all in it. It does not keep the module itself alive."""
 
@@ -171,20 +197,13 @@ class Guard:
         self._names = [name for name, _ in modules]
         self._attributes = [_Attributes(each, inside) for _, each in modules]
         self._places = [(where, key, each.tensor) for each in held for where, key in each.places]
-        self._fixed: List[Tuple[str, torch.Tensor, torch.Tensor]] = []
-        self._versions: List[Tuple[str, torch.Tensor, Any]] = []
+        self._fixed: List[_Fixed] = []
         self._tensors = [each.tensor for each in held]
         self._kinds = self._kinds_now()
 
     def fix(self, held: Sequence[Held], on_card: bool) -> None:
-        """Of these the values belong to what is assumed, however they may be written. On a card
-        they are not looked at, since that would wait for it: there PyTorch's count of writes tells.
-        """
-        for each in held:
-            if on_card:
-                self._versions.append((each.name, each.tensor, _version(each.tensor)))
-            else:
-                self._fixed.append((each.name, each.tensor, each.tensor.detach().clone()))
+        """Of these the values belong to what is assumed."""
+        self._fixed += [_Fixed(each, on_card) for each in held]
 
     def _kinds_now(self) -> Any:
         """Asked for in each step: lists are made and compared faster than one after the other."""
@@ -195,14 +214,13 @@ class Guard:
             [each.dtype for each in tensors],
         )
 
-    def changed(self) -> Optional[str]:
-        """What is not as it was, for a sentence; None if all is."""
-        for name, tensor, values in self._fixed:
-            if not torch.equal(tensor, values):
-                return f"{name} has other values"
-        for name, tensor, version in self._versions:
-            if _version(tensor) != version:
-                return f"{name} has been written"
+    def changed(self, recording: bool = False) -> Optional[str]:
+        """What is not as it was, for a sentence; None if all is. `recording`: into a CUDA graph,
+        where nothing can wait for the card."""
+        for fixed in self._fixed:
+            changed = fixed.changed(recording)
+            if changed is not None:
+                return changed
         for where, key, tensor in self._places:
             if where.get(key) is not tensor:
                 return f"another tensor is its {key}"

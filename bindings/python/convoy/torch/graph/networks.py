@@ -220,7 +220,7 @@ class Networks:
 
     def _holds(self, record: _Record, network: Network, call: _Call, recording: bool) -> bool:
         """Whether a network may still be used for the module."""
-        changed = network.guard.changed()
+        changed = network.guard.changed(recording)
         if network.pair.is_differentiated_twice:
             record.declined[call.key] = "gradients of its gradients are asked for"
             return False
