@@ -8,6 +8,7 @@
 #include "common/cmocka.h"
 #include "cpu/blas/gemm.h"
 #include "cpu/row.h"
+#include "problem/conv/conv.h"
 
 static int width_of(const char *core) {
   if (strcasecmp(core, "prescott") == 0) return 4;
@@ -28,7 +29,21 @@ static void test_width(void **state) {
                    cvy_simd_best()->microkernel.width <= width_of(core));
 }
 
+/* Many sums of few terms each cpu.implicit_gemm leaves to BLAS, unless its vectors are shorter. */
+static void test_large_weights(void **state) {
+  const cvy_facts facts = {.info.compute_units = 2};
+  const int64_t x[] = {8, 256, 14, 14}, w[] = {1024, 256, 1, 1};
+  const convoy_conv conv = CONVOY_CONV_INIT(2);
+  cvy_problem problem;
+  (void)state;
+  assert_int_equal(
+      cvy_conv_make(&conv, CONVOY_BACKWARD_WEIGHTS, x, w, 0, false, NULL, &problem), CONVOY_OK);
+  bool left = cvy_simd_best()->microkernel.width <= width_of(getenv("OPENBLAS_CORETYPE"));
+  assert_int_equal(cvy_cpu_implicit_gemm.algorithm.pays(&problem, &facts), !left);
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(test_width)};
+  const struct CMUnitTest tests[] = {cmocka_unit_test(test_width),
+                                     cmocka_unit_test(test_large_weights)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,11 +18,12 @@ static bool is_faster(const cvy_problem *p) {
   return p->operation == CONVOY_BACKWARD_DATA && taps == 1 && strided;
 }
 
-bool cvy_cpu_blas_accepts(const cvy_problem *problem, const cvy_facts *facts) {
+bool cvy_cpu_blas_serves(const cvy_problem *problem, const cvy_facts *facts) {
 #if CONVOY_HAVE_OPENBLAS
   char unread[192];
   cvy_text refusal = cvy_text_in(unread, sizeof unread);
-  return cvy_cpu_im2col.algorithm.accepts(problem, facts, &refusal);
+  return cvy_gemm_has_width(cvy_simd_best()->microkernel.width) &&
+         cvy_cpu_im2col.algorithm.accepts(problem, facts, &refusal);
 #else
   (void)problem;
   (void)facts;
@@ -30,16 +31,7 @@ bool cvy_cpu_blas_accepts(const cvy_problem *problem, const cvy_facts *facts) {
 #endif
 }
 
-/* Whether BLAS's loops are for AVX2, as those of the processors that were measured. */
-static bool blas_has_avx2(void) {
-#if CONVOY_HAVE_OPENBLAS
-  return cvy_gemm_has_width(AVX2_WIDTH);
-#else
-  return false;
-#endif
-}
-
 bool cvy_cpu_blas_is_faster(const cvy_problem *problem, const cvy_facts *facts) {
   bool measured = cvy_simd_best()->microkernel.width == AVX2_WIDTH && problem->conv.groups == 1;
-  return measured && is_faster(problem) && blas_has_avx2() && cvy_cpu_blas_accepts(problem, facts);
+  return measured && is_faster(problem) && cvy_cpu_blas_serves(problem, facts);
 }

@@ -5,8 +5,9 @@
 
 #include "backend.h"
 
-/* Whether cpu.im2col accepts the problem. Never in a build without OpenBLAS. */
-bool cvy_cpu_blas_accepts(const cvy_problem *problem, const cvy_facts *facts);
+/* Whether cpu.im2col accepts the problem, and OpenBLAS has vectors as long as the engine's: else it
+ * is slower at anything. Never in a build without OpenBLAS. */
+bool cvy_cpu_blas_serves(const cvy_problem *problem, const cvy_facts *facts);
 /* Whether it is, besides, likely to be faster than the engine's own loops. */
 bool cvy_cpu_blas_is_faster(const cvy_problem *problem, const cvy_facts *facts);
 
