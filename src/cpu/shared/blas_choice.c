@@ -5,6 +5,7 @@
 #include "base/build_config.h"
 #include "cpu/blas/gemm.h"
 #include "cpu/row.h"
+#include "cpu/shared/sizes.h"
 #include "problem/conv/conv.h"
 
 #define AVX2_WIDTH 8
@@ -22,7 +23,7 @@ bool cvy_cpu_blas_serves(const cvy_problem *problem, const cvy_facts *facts) {
 #if CONVOY_HAVE_OPENBLAS
   char unread[192];
   cvy_text refusal = cvy_text_in(unread, sizeof unread);
-  return cvy_gemm_has_width(cvy_simd_best()->microkernel.width) &&
+  return cvy_gemm_has_width(cvy_min(cvy_simd_best()->microkernel.width, AVX2_WIDTH)) &&
          cvy_cpu_im2col.algorithm.accepts(problem, facts, &refusal);
 #else
   (void)problem;

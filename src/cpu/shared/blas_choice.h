@@ -5,8 +5,8 @@
 
 #include "backend.h"
 
-/* Whether cpu.im2col accepts the problem, and OpenBLAS has vectors as long as the engine's: else it
- * is slower at anything. Never in a build without OpenBLAS. */
+/* Whether cpu.im2col accepts the problem, and OpenBLAS computes with AVX2 if the engine does: with
+ * SSE it is slower at anything. Never in a build without OpenBLAS. */
 bool cvy_cpu_blas_serves(const cvy_problem *problem, const cvy_facts *facts);
 /* Whether it is, besides, likely to be faster than the engine's own loops. */
 bool cvy_cpu_blas_is_faster(const cvy_problem *problem, const cvy_facts *facts);
