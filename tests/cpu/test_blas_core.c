@@ -29,8 +29,8 @@ static void test_width(void **state) {
                    cvy_simd_best()->microkernel.width <= width_of(core));
 }
 
-/* Many sums of few terms each cpu.implicit_gemm leaves to BLAS, unless that has SSE where the engine
- * has more. */
+/* Many sums of few terms each cpu.implicit_gemm leaves to BLAS, unless that has SSE where the
+ * engine has more. */
 static void test_large_weights(void **state) {
   const cvy_facts facts = {.info.compute_units = 2};
   const int64_t x[] = {8, 256, 14, 14}, w[] = {1024, 256, 1, 1};
