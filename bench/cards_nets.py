@@ -10,7 +10,7 @@ counts is how far a gradient is from float64's, as a part of its norm: Convoy's 
 may have come to lie on the other side of a threshold: then it may be as many times as far as
 float64's own with all weights off by 2^-21, which is tried up to eight times. Then the step is
 repeated, and its bits have to be the same; where they are not, PyTorch alone is asked, too. Exit
-status 1 if something did not hold.
+status 1 if something did not hold. Nothing else may use the card, whose free memory is looked at.
 """
 
 import argparse
