@@ -37,8 +37,8 @@ static void test_large_weights(void **state) {
   const convoy_conv conv = CONVOY_CONV_INIT(2);
   cvy_problem problem;
   (void)state;
-  assert_int_equal(
-      cvy_conv_make(&conv, CONVOY_BACKWARD_WEIGHTS, x, w, 0, false, NULL, &problem), CONVOY_OK);
+  assert_int_equal(cvy_conv_make(&conv, CONVOY_BACKWARD_WEIGHTS, x, w, 0, false, NULL, &problem),
+                   CONVOY_OK);
   bool left = width_of(getenv("OPENBLAS_CORETYPE")) >= 8 || cvy_simd_best()->microkernel.width < 8;
   assert_int_equal(cvy_cpu_implicit_gemm.algorithm.pays(&problem, &facts), !left);
 }
