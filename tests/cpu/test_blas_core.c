@@ -15,18 +15,24 @@ static int width_of(const char *core) {
   return strcasecmp(core, "haswell") == 0 ? 8 : 16;
 }
 
-static void test_width(void **state) {
+/* Of OpenBLAS's loops. */
+static int width_in_use(void) {
   const char *core = getenv("OPENBLAS_CORETYPE");
-  (void)state;
   assert_non_null(core);
   if (strcasecmp(core, openblas_get_corename()) != 0) {
     printf("skipped: this OpenBLAS has no loops for %s\n", core);
     skip();
   }
+  return width_of(core);
+}
+
+static void test_width(void **state) {
+  const int in_use = width_in_use();
+  (void)state;
   for (int width = 4; width <= 16; width *= 2)
-    assert_int_equal(cvy_gemm_has_width(width), width <= width_of(core));
+    assert_int_equal(cvy_gemm_has_width(width), width <= in_use);
   assert_int_equal(cvy_cpu_matmul_blas.algorithm.pays(NULL, NULL),
-                   cvy_simd_best()->microkernel.width <= width_of(core));
+                   cvy_simd_best()->microkernel.width <= in_use);
 }
 
 /* Many sums of few terms each cpu.implicit_gemm leaves to BLAS, unless that has SSE where the
@@ -35,11 +41,11 @@ static void test_large_weights(void **state) {
   const cvy_facts facts = {.info.compute_units = 2};
   const int64_t x[] = {8, 256, 14, 14}, w[] = {1024, 256, 1, 1};
   const convoy_conv conv = CONVOY_CONV_INIT(2);
+  const bool left = width_in_use() >= 8 || cvy_simd_best()->microkernel.width < 8;
   cvy_problem problem;
   (void)state;
   assert_int_equal(cvy_conv_make(&conv, CONVOY_BACKWARD_WEIGHTS, x, w, 0, false, NULL, &problem),
                    CONVOY_OK);
-  bool left = width_of(getenv("OPENBLAS_CORETYPE")) >= 8 || cvy_simd_best()->microkernel.width < 8;
   assert_int_equal(cvy_cpu_implicit_gemm.algorithm.pays(&problem, &facts), !left);
 }
 
