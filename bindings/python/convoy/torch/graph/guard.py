@@ -166,16 +166,15 @@ class _Fixed:
     """A tensor whose values belong to what is assumed, however they may be written."""
 
     def __init__(self, held: Held, on_card: bool) -> None:
-        self._name, self._tensor = held.name, held.tensor
-        self._values = held.tensor.detach().clone()
-        # To look at values waits for a card, so there it is done only after a write.
-        self._seen = _version(held.tensor) if on_card else None
+        self._name, self._tensor, self._on_card = held.name, held.tensor, on_card
+        self._values, self._seen = held.tensor.detach().clone(), _version(held.tensor)
 
     def changed(self, recording: bool) -> Optional[str]:
-        version = _version(self._tensor) if self._seen is not None else None
-        if version is not None and version == self._seen:
+        """To look at values waits for a card, so there it is done only after a write."""
+        version = _version(self._tensor)
+        if self._on_card and version == self._seen:
             return None
-        if version is not None and recording:
+        if self._on_card and recording:
             return f"{self._name} has been written"
         if not _same_values(self._tensor, self._values):
             return f"{self._name} has other values"
