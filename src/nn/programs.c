@@ -74,10 +74,14 @@ static const struct {
   cvy_nn_program first;
   const char *before, *value;
 } losses[] = {
-    /* -log sigmoid(x) = log(1 + exp(-|x|)) + max(-x, 0) */
-    {CVY_NN_BCE, "input logits, target, weight, positive;",
-     "weight * ((1 - target) * logits + ((positive - 1) * target + 1) *"
-     "(log(1 + exp(-abs(logits))) + max(-logits, 0)))"},
+    /* -log sigmoid(x) = log(1 + e) + max(-x, 0), the logarithm as that of softplus
+     * (program/named.c); what cancels is left out. */
+    {CVY_NN_BCE,
+     "input logits, target, weight, positive; let e = exp(-abs(logits)); let s = e / (2 + e);"
+     "let q = s * s; let log1 = s * (2 + q * (0.6666641 + q * (0.40021791 + q * (0.27998173 +"
+     "q * 0.2802764))));",
+     "weight * ((1 - target) * max(logits, 0) + positive * target * max(-logits, 0) +"
+     "((positive - 1) * target + 1) * log1)"},
     {CVY_NN_SQUARED_ERROR, "input x, target; let d = x - target;", "d * d"},
     {CVY_NN_SMOOTH_L1, "input x, target, beta; let d = x - target; let a = abs(d);",
      "a < beta ? 0.5 * d * d / beta : a - 0.5 * beta"},
@@ -99,7 +103,7 @@ static void parse(cvy_nn_program which, const char *text) {
 }
 
 static void make(void) {
-  char text[512];
+  char text[1024];
   for (int i = 0; i < CVY_NN_PROGRAMS; i++)
     if (texts[i]) parse(i, strchr(texts[i], '=') ? texts[i] : cvy_program_text_of(texts[i]));
   for (size_t i = 0; i < CVY_COUNT(losses); i++) {

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, NamedTuple
+from typing import Any, Callable, List, NamedTuple, Optional
 
 import torch
 
 
 class Body(NamedTuple):
-    """function(module, *args, **kwargs). Two of one name are the same."""
+    """function(module, *args, **kwargs). Two of one name are the same. Where that cannot be traced,
+    traced(module, shapes, *args, **kwargs) gives the same tensors, which have these shapes."""
 
     name: str
     function: Callable[..., Any]
+    traced: Optional[Callable[..., Any]] = None
 
 
 def _forward(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:

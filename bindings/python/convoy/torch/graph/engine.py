@@ -97,6 +97,12 @@ class Engine:
         assert self._memory is not None  # what is captured has a context
         return self._memory.empty(tuple(shape))
 
+    def empty_like(self, tensor: DeviceTensor) -> torch.Tensor:
+        """For the values of a tensor, as elements in order."""
+        if str(tensor.dtype) == "float32":
+            return self.empty((tensor.size,))
+        return torch.empty(tensor.size, dtype=_TYPES[str(tensor.dtype)])
+
     def settle(self) -> None:
         """Waits for what PyTorch has enqueued."""
 

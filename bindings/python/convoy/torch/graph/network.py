@@ -80,6 +80,9 @@ class Network:
         self._body = body
         subject = self.subject(module, arguments)
         found = self._rehearsed(subject)
+        if body.traced is not None:
+            shapes = [each.shape for each in found.results]
+            subject = subject._replace(body=partial(body.traced, module, shapes))
         traced = self._traced(subject)
         self._remember(found)
         written, held = set(found.written), len(self._held)
@@ -207,6 +210,8 @@ class Network:
         results, news, call = self.pair.forward(subject.given)
         beside = Comparison(subject, self.pair.drawn(call))
         worst = beside.forward(results, news)
+        if self._body.traced is not None and any(bool((each == 0).any()) for each in results):
+            raise Unproved("a part of it is zero, which proves nothing of how it is computed")
         if self.differentiable and worst is None:
             tangents = _tangents([beside.results[at] for at in self.differentiable])
             made = self.pair.backward(call, tangents)

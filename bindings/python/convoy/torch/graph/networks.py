@@ -41,6 +41,7 @@ _CHANGES = 4  # times that a module may have changed before it is left alone
 _TRIES = 3  # batches with which a captured network is compared before it is given up
 
 MEASURED = "measured to be faster"
+IN_PARTS = "measured to be faster in parts"
 FIRST = "the first call of its kind"
 
 
@@ -63,6 +64,8 @@ class _Record:
         self.networks: "OrderedDict[Hashable, Network]" = OrderedDict()
         self.declined: Dict[Hashable, str] = {}
         self.ways: Dict[Hashable, str] = {}  # that are faster
+        # A body that has to be written anew to be traced has another one inside.
+        self.why_not = MEASURED if body.traced is None else IN_PARTS
         self.problems: Dict[Hashable, Problem] = {}  # what is written down of those measured
         self.unproved: Dict[Hashable, Network] = {}  # to be tried with another batch
         self.failures: Dict[Hashable, int] = {}
@@ -120,6 +123,11 @@ class Networks:
         with self._turns:
             return self._outermost(record, module, args, kwargs, plain)
 
+    @property
+    def is_checked(self) -> bool:
+        """Whether each step is compared with PyTorch."""
+        return self._checked
+
     def is_captured_elsewhere(self) -> bool:
         """Whether another thread is about to capture a network."""
         return self._turns.is_alone_elsewhere()
@@ -161,7 +169,7 @@ class Networks:
                 except DeclinedOnCard as declined:
                     chosen, why = PYTORCH, declined.reason
             self._count(record.name, chosen, why)
-            self._local.inside = why not in record.declined.values()
+            self._local.inside = why not in (IN_PARTS, *record.declined.values())
             if not self._is_plain(record, chosen, why):
                 return plain(module, *args, **kwargs)
             leave_backward(True)
@@ -210,7 +218,7 @@ class Networks:
         if key in record.declined:
             raise Declined(record.declined[key])
         if key in record.ways and (recording or not self._is_due(record, call)):
-            return record.ways[key], MEASURED
+            return record.ways[key], record.why_not
         if recording:
             raise Declined(RECORDED)
         if key not in record.seen:
@@ -256,7 +264,7 @@ class Networks:
         if network is None:
             record.networks.pop(key, None)
             record.ways[key] = way
-            return way, MEASURED
+            return way, record.why_not
         _remember(record.networks, key, network, _KINDS)
         return network, ""
 

@@ -4,7 +4,7 @@ PyTorch's tensors are, so on a card as well."""
 
 from __future__ import annotations
 
-from typing import Any, Dict, List, NamedTuple, Optional, Set, Tuple, Union
+from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set, Tuple, Union
 
 import torch
 
@@ -40,9 +40,13 @@ class HostStep:
         self.uploads: List[Tuple[int, DeviceTensor]] = []
         self._sent: List[Any] = []
         self._constants: Dict[int, torch.Tensor] = {}  # where PyTorch computes, by array
+        self._fetched: Optional[Fetched] = None
 
     def run(self, kept: Kept) -> None:
-        read: Dict[int, torch.Tensor] = {}
+        if self._fetched is None:
+            values = values_in([(call.args, call.kwargs) for call in self.calls])
+            self._fetched = Fetched(self._engine, [each.array for each in values])
+        read = self._fetched.read()
 
         def on_host(value: Value) -> torch.Tensor:
             return host_tensor(value, self._elements(value.array, kept, read)).to(value.dtype)
@@ -68,10 +72,30 @@ class HostStep:
         number = array.home if array.number is None else array.number
         if number is not None:
             return kept[number]
-        if id(array) not in read:
-            assert array.tensor is not None
-            read[id(array)] = torch.from_numpy(array.tensor.read()).reshape(-1)
         return read[id(array)]
+
+
+class Fetched:
+    """What operators on the host read of those arrays that only a device has, brought at once."""
+
+    def __init__(self, engine: Engine, arrays: Sequence[Array]) -> None:
+        self._engine = engine
+        there = {id(each): each for each in arrays if _is_only_there(each)}
+        self._keys = list(there)
+        self._tensors: List[Any] = [each.tensor for each in there.values()]
+        self._batch = engine.batch(self._tensors) if there else None
+
+    def read(self) -> Dict[int, torch.Tensor]:
+        """By id of the array."""
+        if self._batch is None:
+            return {}
+        places = [self._engine.empty_like(each) for each in self._tensors]
+        self._batch.read(places)
+        return dict(zip(self._keys, places))
+
+
+def _is_only_there(array: Array) -> bool:
+    return array.constant is None and array.number is None and array.home is None
 
 
 class Steps:

@@ -1,8 +1,10 @@
-"""Ultralytics' networks: what is captured of them is the pass through their layers.
+"""Ultralytics' networks: what is captured of them is the pass through their layers, of detectors
+in training with the loss (detection_loss.py).
 
 A model of theirs is called with a batch, labels and all, and gives its loss; or it decodes and
-filters boxes. All that stays as it is. In evaluation its last layer does, too, since that keeps the
-places of boxes from one call to the next; the modules inside of it are captured by themselves.
+filters boxes. What of that is not captured stays as it is. In evaluation the last layer does, too,
+since that keeps the places of boxes from one call to the next; the modules inside of it are
+captured by themselves.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from types import ModuleType
 from typing import Any, Callable, Optional
 
 from ..._on_import import when_imported
+from . import detection_loss
 from .body import PASS_ON, Body
 from .networks import Networks
 
@@ -45,6 +48,8 @@ def _capture(module: ModuleType, current: Callable[[], Optional[Networks]]) -> N
         method = base.__dict__.get(name)
         if method is not None and not hasattr(method, _MARK):
             setattr(base, name, _wrapped(method, current))
+    if not hasattr(base.loss, _MARK):
+        base.loss = _with_loss(base.loss, current)
     if base not in PASS_ON:
         PASS_ON.append(base)
 
@@ -63,6 +68,44 @@ def _wrapped(method: Any, current: Callable[[], Optional[Networks]]) -> Any:
 
     setattr(once, _MARK, method)
     return once
+
+
+def _with_loss(method: Any, current: Callable[[], Optional[Networks]]) -> Any:
+    """The loss of a batch: layers and loss as one network, where the loss is one that is known."""
+
+    def original(self: Any, image: Any, targets: Any, *_: Any) -> Any:
+        return method(self, {"img": image, **detection_loss.unpacked(targets)})
+
+    def traced(self: Any, shapes: Any, image: Any, targets: Any, *settings: Any) -> Any:
+        at = detection_loss.Settings(*settings)
+        return detection_loss.loss(self.forward(image), targets, image.shape[2:], at, shapes)
+
+    body = Body("layers and loss", original, traced)
+
+    def loss(self: Any, batch: Any, preds: Any = None) -> Any:
+        networks = current()
+        if networks is None or networks.is_checked or preds is not None or not self.training:
+            return method(self, batch, preds)
+        given = _given(self, batch)
+        if given is None:
+            return method(self, batch)
+        with detection_loss.assigning(self.criterion):
+            return networks.call(self, given, {}, lambda *_: method(self, batch), body)
+
+    setattr(loss, _MARK, method)
+    return loss
+
+
+def _given(model: Any, batch: Any) -> Any:
+    """What the loss depends on: images, objects, and settings; None for another loss. With tensors
+    on a card it stays as it is, since the assigner would wait for the card."""
+    if getattr(model, "criterion", None) is None:
+        model.criterion = model.init_criterion()
+    image, settings = batch["img"], detection_loss.settings_of(model.criterion)
+    if settings is None or not image.is_cpu:
+        return None
+    targets = detection_loss.packed(batch, len(image))
+    return None if targets is None else (image, targets, *settings)
 
 
 def install(current: Callable[[], Optional[Networks]]) -> None:
