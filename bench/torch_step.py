@@ -72,7 +72,7 @@ class Training:
         self.maps, self.is_on_card = maps, device != "cpu"
         self._optimizer = torch.optim.SGD(self.model.parameters(), 1e-4, momentum=0.9)
         batches = [{name: values.to(device) for name, values in each.items()} for each in batches]
-        shapes = [each.shape for each in self.model(batches[0]["img"])] if maps else []
+        shapes = [each.shape for each in self._maps(batches[0])] if maps else []
         self._gradients = [[torch.randn(shape, device=device) / shape.numel() for shape in shapes]
                            for _ in batches]
         self._given = itertools.cycle(zip(batches, self._gradients))
@@ -83,7 +83,7 @@ class Training:
         start = time.perf_counter()
         self._optimizer.zero_grad()
         if self.maps:
-            torch.autograd.backward(self.model(batch["img"]), gradients)
+            torch.autograd.backward(self._maps(batch), gradients)
         else:
             self.model(batch)[0].sum().backward()
             self._optimizer.step()
@@ -93,6 +93,11 @@ class Training:
             self._optimizer.step()
             self._wait()
         return seconds
+
+    def _maps(self, batch):
+        """Newer versions give two tensors of all maps, by name."""
+        found = self.model(batch["img"])
+        return [found["boxes"], found["scores"]] if isinstance(found, dict) else found
 
     def _wait(self):
         if self.is_on_card:

@@ -252,7 +252,7 @@ def _complete_iou(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 # -------------------------------------------------------------------------------------- criterion
 
-#: Of criterions: how often a part of it, such as the overlap's loss, was another one, and the parts.
+#: Of criterions: how often a part of it, such as the boxes' loss, was another one, and the parts.
 _parts_of: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()
 
 

@@ -48,8 +48,9 @@ def _capture(module: ModuleType, current: Callable[[], Optional[Networks]]) -> N
         method = base.__dict__.get(name)
         if method is not None and not hasattr(method, _MARK):
             setattr(base, name, _wrapped(method, current))
-    if not hasattr(base.loss, _MARK):
-        base.loss = _with_loss(base.loss, current)
+    loss = base.__dict__.get("loss")  # the first versions had it elsewhere
+    if loss is not None and not hasattr(loss, _MARK):
+        base.loss = _with_loss(loss, current)
     if base not in PASS_ON:
         PASS_ON.append(base)
 
