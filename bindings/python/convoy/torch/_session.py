@@ -120,15 +120,23 @@ class Session:
         """Devices are given back, once operations of other threads that use them are over, and
         backward passes of captured networks. Those that come later PyTorch computes."""
         self._last_states = self.states()
-        self._closed = True
+        engines, self._closed = self._engines, True
         self._devices = self.cards = None
         self._engines = self._networks = None
+        if engines is not None:
+            engines.here.away.end()
 
     @property
     def networks(self) -> Optional[Networks]:
         """Those that run as graphs, where there may be any."""
         graphs = self.settings.route != "convoy" and not self._forked and not self._closed
         return self._networks if graphs else None
+
+    @property
+    def engine(self) -> Optional[Engine]:
+        """Where networks run that have their tensors on the host, if any has."""
+        engines = None if self.networks is None else self._engines
+        return engines.here if engines is not None and engines.here.is_open else None
 
     @property
     def inherited(self) -> bool:

@@ -16,6 +16,7 @@ from ._plainly import is_plain
 from ._session import Session, Settings
 from ._statistics import table
 from .graph import hook, ultralytics
+from .graph.optimizer import attach
 
 ROUTES = ("measured", "convoy", "graph")
 
@@ -69,6 +70,11 @@ def _networks() -> Any:
     return None if session is None else session.networks
 
 
+def _engine() -> Any:
+    session = None if is_plain() else _current
+    return None if session is None else session.engine
+
+
 def enable_unless_told() -> None:
     """For an import that would have it on: what a program has said of it stands."""
     if not _told:
@@ -105,6 +111,26 @@ def enabled(
             disable()
         else:
             _enable(before.settings)
+
+
+@keywords()
+def optimizer(optimizer: Any) -> Any:
+    """Has the optimizer's step() run where captured networks run, and returns the optimizer.
+
+    optimizer: exactly torch.optim's SGD, Adam or AdamW, over float32 parameters on the CPU and
+    without amsgrad, maximize, differentiable, capturable or fused; else convoy.ArgumentError says
+    what there is not. Learning rate schedulers are made afterwards.
+
+    Taken are parameters whose gradient a captured network has computed since the last step; all
+    others, and all while no network is captured, PyTorch steps as ever. Parameters that were taken
+    and the optimizer's state stay on the device, and come to the host when somebody uses them:
+    state_dict(), copies, NumPy, in-place writes and layers outside of captured networks see the
+    values that they should. What does not see them is memory that a parameter is known by
+    elsewhere: a tensor from `parameter.data`, `.detach()` or `.numpy()` that was made before the
+    step, and code in C++ that is given the parameter itself, torch.tensor(parameter) and scripted
+    modules for example. Such have to call parameter.detach() anew after each step.
+    """
+    return attach(optimizer, _engine)
 
 
 def counts() -> Dict[Tuple[str, str, str], int]:

@@ -8,6 +8,7 @@ from typing import Any, Hashable, List, NamedTuple, Tuple
 import torch
 from torch.utils._pytree import tree_flatten, tree_unflatten
 
+from .away import bring_home, is_away
 from .errors import Declined
 
 _VALUES = (bool, int, float, complex, str, bytes, type(None), torch.dtype, torch.device)
@@ -65,6 +66,8 @@ def arguments_of(args: Any, kwargs: Any) -> Arguments:
     keys: List[Hashable] = []
     for at, leaf in enumerate(leaves):
         if isinstance(leaf, torch.Tensor):
+            if is_away(leaf):
+                bring_home()
             keys.append(_tensor_key(leaf))
             tensors.append(leaf)
             leaves[at] = _PLACE

@@ -16,12 +16,21 @@ from ..._errors import check
 from ..._load import library
 from ..._release import release
 from ..._tensor import Tensor as DeviceTensor
+from .away import Away
 from .host_memory import HostMemory
 from .mirror import Batch, Mirror, new_tensor
 from .values import Value
 
 
 _TYPES = {"float32": torch.float32, "uint8": torch.uint8, "int32": torch.int32}
+
+
+class Left:
+    """Where a gradient was computed that PyTorch has been given. `tensor`: which has its values, under
+    whatever extents; None if PyTorch's were made of something else."""
+
+    def __init__(self, tensor: Optional[DeviceTensor]) -> None:
+        self.tensor = tensor
 
 
 def _close(contexts: List[Context]) -> None:
@@ -46,6 +55,9 @@ class Engine:
         self._contexts: List[Context] = []
         self._mirror: Any = None
         self._memory: Optional[HostMemory] = None
+        self.away = Away(self.lock, self._contexts)
+        #: By id of a parameter: what a network's last backward pass has left of its gradient.
+        self.left: weakref.WeakValueDictionary[int, Left] = weakref.WeakValueDictionary()
         weakref.finalize(self, _close, self._contexts)
 
     @property

@@ -11,6 +11,7 @@ from ..._errors import WrongResultError
 from ..._lib import Status
 from .._card import Declined
 from .._plainly import plainly
+from .away import as_they_are
 from .comparison import Comparison, Subject
 from .pair import Pair
 from .proof import Difference
@@ -84,10 +85,11 @@ class Run(torch.autograd.Function):
 
 def _versions(tensors: Sequence[torch.Tensor]) -> List[int]:
     """Those made in inference mode have none."""
-    try:
-        return [each._version for each in tensors]
-    except RuntimeError:
-        return [0 if each.is_inference() else each._version for each in tensors]
+    with as_they_are():
+        try:
+            return [each._version for each in tensors]
+        except RuntimeError:
+            return [0 if each.is_inference() else each._version for each in tensors]
 
 
 def _gradients(ctx: Any, tangents: Tensors) -> List[Optional[torch.Tensor]]:

@@ -14,6 +14,7 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 
 import torch
 
+from .away import as_they_are
 from .state import Held
 
 _PLAIN = (
@@ -207,11 +208,12 @@ class Guard:
     def _kinds_now(self) -> Any:
         """Asked for in each step: lists are made and compared faster than one after the other."""
         tensors = self._tensors
-        return (
-            [each.requires_grad for each in tensors],
-            [each.shape for each in tensors],
-            [each.dtype for each in tensors],
-        )
+        with as_they_are():
+            return (
+                [each.requires_grad for each in tensors],
+                [each.shape for each in tensors],
+                [each.dtype for each in tensors],
+            )
 
     def changed(self, recording: bool = False) -> Optional[str]:
         """What is not as it was, for a sentence; None if all is. `recording`: into a CUDA graph,

@@ -13,12 +13,13 @@ import torch
 
 from ..._tensor import Tensor as DeviceTensor
 from .emitter import Emitter
-from .engine import Engine
+from .away import is_away
+from .engine import Engine, Left
 from .errors import Declined
 from .joint import Joint, Node
 from .lower import Environment, Lowering
 from .mirror import DTYPES
-from .outputs import Outputs
+from .outputs import Outputs, is_whole
 from .steps import HostCall, Kept
 from .values import Array, Missing, Value, constant, meta_of
 
@@ -53,7 +54,10 @@ class Instance:
         self._results = Outputs(engine, self._result_values)
         self._gradients = Outputs(engine, self._gradient_values)
         self._drawn = Outputs(engine, self._drawn_values, rarely=True)
+        self._left = self._make_left()
         self._writes = engine.batch(list(self._inputs.values()))
+        self._here = list(self._inputs)  # sources, of those that were written last
+        self._here_writes = self._writes
         self._tangent_writes = engine.batch(self._tangents)
         self._home_writes = engine.batch(list(self._homes.values()))
         self.on_host = self._read_on_host()
@@ -96,6 +100,21 @@ class Instance:
         for node in self._joint.attributes:
             found[node] = constant(self._constants[str(node.target)])
         return found
+
+    def _make_left(self) -> Dict[int, Left]:
+        """By id of what is held."""
+        if self._engine.in_place:
+            return {}
+        with_gradients = [
+            source
+            for source, each in zip(self._sources, self._joint.gradients)
+            if isinstance(each, Node)
+        ]
+        return {
+            id(source.tensor): Left(value.array.tensor if is_whole(value) else None)
+            for source, value in zip(with_gradients, self._gradient_values)
+            if source.held
+        }
 
     def _given_backward(self, lowering: Lowering) -> Environment:
         found: Environment = {}
@@ -162,11 +181,19 @@ class Instance:
         self._make_homes(kept)
         self._results.begin()
         with self._engine.running():
-            self._writes.write([given[at] for at in self._inputs])
+            self._write_inputs(given)
             self._forward.run(self._graph, kept, number)
         values = self._results.read(kept)
         outputs = len(self._joint.results)
         return values[:outputs], dict(zip(self._joint.news, values[outputs:]))
+
+    def _write_inputs(self, given: Sequence[torch.Tensor]) -> None:
+        """But for those whose newest values are there already, and not here."""
+        here = [at for at in self._inputs if not is_away(given[at])]
+        if here != self._here:
+            self._here = here
+            self._here_writes = self._engine.batch([self._inputs[at] for at in here])
+        self._here_writes.write([given[at] for at in here])
 
     def _make_homes(self, kept: Kept) -> None:
         """For both passes: what backward's operators read may be made in forward."""
@@ -189,6 +216,7 @@ class Instance:
             self._tangent_writes.write(tangents)
             self._backward.run(self._graph, kept, None)
         values = iter(self._gradients.read(kept))
+        self._engine.left.update(self._left)
         return [next(values) if isinstance(each, Node) else None for each in self._joint.gradients]
 
     def drawn(self, kept: Kept) -> List[torch.Tensor]:

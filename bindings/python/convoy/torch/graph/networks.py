@@ -21,6 +21,7 @@ from .._plainly import leave_backward, plainly
 from .._statistics import PYTORCH
 from . import surroundings
 from .arguments import Arguments, arguments_of
+from .away import bring_home
 from .body import FORWARD, PASS_ON, Body
 from .choices import Choices, described
 from .contest import GRAPH
@@ -170,6 +171,8 @@ class Networks:
                     chosen, why = PYTORCH, declined.reason
             self._count(record.name, chosen, why)
             self._local.inside = why not in (IN_PARTS, *record.declined.values())
+            if self._local.inside:
+                bring_home()  # compiled code looks at memory without asking
             if not self._is_plain(record, chosen, why):
                 return plain(module, *args, **kwargs)
             leave_backward(True)
@@ -251,6 +254,7 @@ class Networks:
         if not self._turns.begin_alone():
             raise Declined("another thread is inside a module")
         key = call.key
+        bring_home()  # the module is looked at, and compared with
         try:
             with _normal_mode(), untouched(call.arguments.tensors):
                 way, network = self._settled(record, call)

@@ -161,6 +161,11 @@ class Engines:
             self._cards[index] = self._card(index)
         return self._cards[index]
 
+    @property
+    def here(self) -> Engine:
+        """Of the host's tensors."""
+        return self._here
+
     def contexts(self) -> List[Context]:
         """Those that are open."""
         return [each.context for each in (self._here, *self._cards.values()) if each.is_open]

@@ -17,7 +17,7 @@ def _is_there(value: Value) -> bool:
     return value.array.constant is None and value.array.number is None
 
 
-def _is_whole(value: Value) -> bool:
+def is_whole(value: Value) -> bool:
     """Whether PyTorch's tensor is filled as it is."""
     return _is_there(value) and value.dtype is torch.float32 and value.is_dense()
 
@@ -31,7 +31,7 @@ class Outputs:
         self._empty: Any = torch.empty if rarely else engine.empty
         self._placed: Any = engine.placed if rarely else lambda made: made
         self._rarely = rarely
-        self._whole = [_is_whole(each) for each in values]
+        self._whole = [is_whole(each) for each in values]
         #: By array where it is read into: which of the values comes first, and with which extents.
         self._there: Dict[int, Tuple[int, Sequence[int]]] = {}
         for at, each in enumerate(values):

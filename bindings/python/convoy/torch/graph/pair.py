@@ -12,6 +12,7 @@ from typing import Any, List, Optional, Sequence
 
 import torch
 
+from .away import as_they_are, bring_home, is_away
 from .engine import Engine
 from .instance import Instance, Source
 from .joint import cut
@@ -83,7 +84,14 @@ class Pair:
         """The network's results, the new values of what is written, by source, and the call for
         backward. `call`: that of a forward pass to be repeated."""
         instance = self._take()
-        dense = [each if each.is_contiguous() else each.detach().contiguous() for each in given]
+        if any(is_away(given[at]) for at in instance.on_host):
+            bring_home()
+        with as_they_are():
+            order = [each.is_contiguous() for each in given]
+        dense = [
+            each if is_dense else each.detach().contiguous()
+            for each, is_dense in zip(given, order)
+        ]
         kept: Kept = {at: dense[at].detach().reshape(-1) for at in instance.on_host}
         kept.update(instance.random_of(call.kept) if call else {})
         number = call.number if call else _draw() if instance.draws else None

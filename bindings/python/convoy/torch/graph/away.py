@@ -1,0 +1,138 @@
+"""Tensors of PyTorch's whose newest values are where Convoy computes, and only there.
+
+A class of its own says so of such a tensor, whose __torch_function__ PyTorch calls before Python
+does anything with it. The first use that reads or writes values has all of them come home, by one
+read, and is carried out then. At home a tensor has the class that it had, and costs nothing.
+"""
+
+from __future__ import annotations
+
+import os
+import weakref
+from typing import Any, Dict, Iterable, List, NamedTuple, Sequence
+
+import torch
+
+from ..._context import Context
+from ..._tensor import Tensor as DeviceTensor
+from .mirror import Batch
+
+_PROPERTIES = """shape dtype device layout ndim grad requires_grad is_leaf grad_fn _version is_cpu
+    is_cuda is_sparse is_quantized is_meta retains_grad output_nr""".split()
+_METHODS = """dim ndimension size numel nelement stride storage_offset is_contiguous element_size
+    is_floating_point is_complex is_signed is_inference get_device __hash__""".split()
+
+#: What neither reads nor writes values. Giving up a gradient does not, either.
+_HARMLESS = frozenset(
+    [getattr(torch.Tensor, name).__get__ for name in _PROPERTIES]
+    + [getattr(torch.Tensor, name) for name in _METHODS]
+    + [torch.Tensor.grad.__set__, torch.Tensor.grad.__delete__]
+)
+
+#: For a with statement: on this thread tensors count as what they are, wherever their values are.
+#: Only for what is harmless.
+as_they_are: Any = getattr(
+    torch._C, "DisableTorchFunctionSubclass", getattr(torch._C, "DisableTorchFunction", None)
+)
+
+
+def _used(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """PyTorch calls this instead of `func`."""
+    if func in _HARMLESS:
+        with as_they_are():
+            return func(*args, **kwargs or {})
+    bring_home()
+    return func(*args, **kwargs or {})
+
+
+class AwayParameter(torch.nn.Parameter):
+    __torch_function__ = classmethod(_used)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        """PyTorch asks for the class before it asks for the values."""
+        bring_home()
+        return torch.nn.Parameter.__deepcopy__(self, memo)
+
+
+class AwayTensor(torch.Tensor):
+    """Of an optimizer's state."""
+
+    __torch_function__ = classmethod(_used)
+
+
+_HOME = {AwayParameter: torch.nn.Parameter, AwayTensor: torch.Tensor}
+_AWAY = {home: away for away, home in _HOME.items()}
+
+
+def is_away(tensor: Any) -> bool:
+    return type(tensor) in _HOME
+
+
+def is_plain(tensor: Any) -> bool:
+    """Whether it is exactly a tensor or a parameter, at home or away."""
+    return type(tensor) in _AWAY or type(tensor) in _HOME
+
+
+class _Entry(NamedTuple):
+    of: Any  # weak reference to PyTorch's tensor
+    tensor: DeviceTensor  # has the values
+
+
+class Away:
+    """Those of one engine, whose lock it takes."""
+
+    def __init__(self, lock: Any, contexts: Sequence[Context]) -> None:
+        self._lock, self._contexts = lock, contexts
+        self._entries: Dict[int, _Entry] = {}  # by id
+        self._ended = False
+        _all.add(self)
+
+    @property
+    def is_ended(self) -> bool:
+        """Whether nothing may leave any more."""
+        return self._ended
+
+    def leave(self, tensors: Iterable[torch.Tensor], there: Iterable[DeviceTensor]) -> None:
+        """The newest values of these are there now. To be called with the lock held."""
+        gone = [key for key, entry in self._entries.items() if entry.of() is None]
+        for key in gone:
+            del self._entries[key]
+        for each, tensor in zip(tensors, there):
+            if not is_away(each):
+                self._entries[id(each)] = _Entry(weakref.ref(each), tensor)
+                each.__class__ = _AWAY[type(each)]
+
+    def bring_home(self) -> None:
+        if not self._entries:
+            return
+        with self._lock:
+            found = [(entry.of(), entry.tensor) for entry in self._entries.values()]
+            there = [(of, tensor) for of, tensor in found if of is not None]
+            if there:
+                self._read([of for of, _ in there], [tensor for _, tensor in there])
+            for of, _ in there:
+                of.__class__ = _HOME[type(of)]
+            self._entries.clear()
+
+    def _read(self, places: List[torch.Tensor], tensors: List[DeviceTensor]) -> None:
+        with as_they_are():
+            Batch(self._contexts[0], tensors).read(places)
+
+    def end(self) -> None:
+        """All come home, for good: where they are is about to be closed."""
+        with self._lock:
+            self._ended = True
+            self.bring_home()
+
+
+_all: weakref.WeakSet[Away] = weakref.WeakSet()
+
+
+def bring_home() -> None:
+    """Tensors of all engines get their newest values. Waits for them."""
+    for each in list(_all):
+        each.bring_home()
+
+
+# A child has its parent's memory, and no device.
+os.register_at_fork(before=bring_home)

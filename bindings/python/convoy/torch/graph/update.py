@@ -1,0 +1,146 @@
+"""A step of an optimizer as one captured graph, and its runs."""
+
+from __future__ import annotations
+
+from typing import Any, Dict, Hashable, List, NamedTuple, Sequence, Tuple
+
+import torch
+
+from ..._tensor import Tensor as DeviceTensor
+from .away import is_away
+from .engine import Engine, Left
+from .mirror import new_tensor
+from .rules import Lists, Rule
+
+
+class Move(NamedTuple):
+    """One parameter's step. `states` are PyTorch's tensors, in the order of the rule's names."""
+
+    parameter: torch.Tensor
+    gradient: torch.Tensor
+    left: Left
+    states: Tuple[torch.Tensor, ...]
+
+
+class Bucket(NamedTuple):
+    """Parameters that step together: of one group, and with as many steps behind them."""
+
+    options: Any
+    rate: float
+    count: float
+    moves: List[Move]
+
+
+class _Places(NamedTuple):
+    """Of one bucket, where the device has what PyTorch has as parameters and state."""
+
+    parameters: List[DeviceTensor]
+    states: Tuple[List[DeviceTensor], ...]
+
+    @property
+    def all(self) -> List[DeviceTensor]:
+        return [*self.parameters, *(each for state in self.states for each in state)]
+
+
+def _tensors(bucket: Bucket) -> List[torch.Tensor]:
+    """PyTorch's, in the order of _Places.all."""
+    states = zip(*(move.states for move in bucket.moves))
+    return [*(m.parameter for m in bucket.moves), *(each for state in states for each in state)]
+
+
+class _Captured:
+    """The graph. It has the rates and counts of its buckets as tensors of one number, and tensors
+    for gradients, which are given the memory where those were computed."""
+
+    def __init__(
+        self, engine: Engine, rule: Rule, buckets: Sequence[Bucket], places: Sequence[_Places]
+    ) -> None:
+        context = engine.context
+        self._lists = [
+            Lists(
+                place.parameters,
+                [new_tensor(context, move.parameter) for move in bucket.moves],
+                place.states,
+                DeviceTensor(context, (1,)),
+                DeviceTensor(context, (1,)),
+            )
+            for bucket, place in zip(buckets, places)
+        ]
+        options = [bucket.options for bucket in buckets]
+        self._gradients = [each for lists in self._lists for each in lists.gradients]
+        numbers = [number for lists in self._lists for number in (lists.rate, lists.count)]
+        self._writes = engine.batch([*numbers, *self._gradients])
+
+        def capture() -> None:
+            for given, lists in zip(options, self._lists):
+                rule.update(context, given, lists)
+
+        self._graph = context.capture(capture)
+
+    def write(self, buckets: Sequence[Bucket]) -> List[torch.Tensor]:
+        """Rates, counts and gradients; returns what has to stay as it is while the engine is
+        running. A gradient that is still as it was computed is not sent: it has the memory in
+        which it was, with which it is compared."""
+        moves = [move for bucket in buckets for move in bucket.moves]
+        for move, tensor in zip(moves, self._gradients):
+            if move.left.tensor is not None:
+                tensor.assign(move.left.tensor)
+        numbers = [number for bucket in buckets for number in (bucket.rate, bucket.count)]
+        given = list(torch.tensor(numbers, dtype=torch.float32).split(1))
+        given += [move.gradient.contiguous() for move in moves]
+        self._writes.write(given)
+        return given
+
+    def run(self) -> None:
+        self._graph.run()
+
+
+MOST = 4  # steps, of other parameters or options, that stay captured
+
+
+class Updates:
+    """Of one optimizer on one engine, which it does not keep alive. To be used with its lock
+    held."""
+
+    def __init__(self, rule: Rule) -> None:
+        self._rule = rule
+        self._captured: Dict[Hashable, _Captured] = {}  # that which ran last comes last
+        self.captures = 0
+
+    def run(self, engine: Engine, buckets: Sequence[Bucket]) -> None:
+        """Afterwards the newest values of parameters and states are the device's alone."""
+        places = [_places(engine, bucket) for bucket in buckets]
+        captured = self._for(engine, buckets, places)
+        tensors = [each for bucket in buckets for each in _tensors(bucket)]
+        there = [each for place in places for each in place.all]
+        here = [at for at, each in enumerate(tensors) if not is_away(each)]
+        with engine.running():
+            if here:
+                engine.batch([there[at] for at in here]).write([tensors[at] for at in here])
+            given = captured.write(buckets)
+            captured.run()
+        del given
+        engine.away.leave(tensors, there)
+
+    def _for(
+        self, engine: Engine, buckets: Sequence[Bucket], places: Sequence[_Places]
+    ) -> _Captured:
+        key = tuple(
+            (bucket.options, *map(id, place.all)) for bucket, place in zip(buckets, places)
+        )
+        found = self._captured.pop(key, None)
+        if found is None:
+            self.captures += 1
+            found = _Captured(engine, self._rule, buckets, places)
+            while len(self._captured) >= MOST:
+                del self._captured[next(iter(self._captured))]
+        self._captured[key] = found
+        return found
+
+
+def _places(engine: Engine, bucket: Bucket) -> _Places:
+    parameters = [engine.placeholder(move.parameter, True) for move in bucket.moves]
+    states = zip(*(move.states for move in bucket.moves))
+    return _Places(
+        parameters, tuple([engine.placeholder(each, True) for each in state] for state in states)
+    )
