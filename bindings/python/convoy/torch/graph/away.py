@@ -22,11 +22,13 @@ _PROPERTIES = """shape dtype device layout ndim grad requires_grad is_leaf grad_
 _METHODS = """dim ndimension size numel nelement stride storage_offset is_contiguous element_size
     is_floating_point is_complex is_signed is_inference get_device __hash__""".split()
 
+_GRADIENT: Any = torch.Tensor.grad
+
 #: What neither reads nor writes values. Giving up a gradient does not, either.
 _HARMLESS = frozenset(
     [getattr(torch.Tensor, name).__get__ for name in _PROPERTIES]
     + [getattr(torch.Tensor, name) for name in _METHODS]
-    + [torch.Tensor.grad.__set__, torch.Tensor.grad.__delete__]
+    + [_GRADIENT.__set__, _GRADIENT.__delete__]
 )
 
 #: For a with statement: on this thread tensors count as what they are, wherever their values are.
@@ -60,7 +62,7 @@ class AwayTensor(torch.Tensor):
     __torch_function__ = classmethod(_used)
 
 
-_HOME = {AwayParameter: torch.nn.Parameter, AwayTensor: torch.Tensor}
+_HOME: Dict[Any, Any] = {AwayParameter: torch.nn.Parameter, AwayTensor: torch.Tensor}
 _AWAY = {home: away for away, home in _HOME.items()}
 
 

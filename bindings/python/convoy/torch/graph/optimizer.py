@@ -123,7 +123,7 @@ class Stepper:
             gradient = parameter.grad
             if left is None or id(parameter) not in alone or not _like(gradient, parameter):
                 continue
-            state = optimizer.state[parameter]
+            state = optimizer.state.get(parameter, {})
             count = self._count(state, options)
             states = tuple(_state(state, name, parameter) for name in names)
             if count is None or not all(_is_usual(each, parameter) for each in states):
@@ -151,8 +151,9 @@ class Stepper:
         with as_they_are():
             for move, names in wanted:
                 _count_write(move.parameter)
-                state = optimizer.state[move.parameter]
-                state.update(zip(names, move.states))
+                if names:
+                    state = optimizer.state[move.parameter]
+                    state.update(zip(names, move.states))
                 if self._rule.counts:
                     steps.append(state.setdefault("step", torch.tensor(0.0)))
         if steps:

@@ -14,13 +14,13 @@ from ..._tensor import Tensor as DeviceTensor
 
 class Lists(NamedTuple):
     """What a step reads and writes, of one group and one count of steps: a tensor for each
-    parameter, but for the rate and the count. `states` are lists, by the rule's names."""
+    parameter, but for the rate and the number of steps that are done. `states` are lists, by the rule's names."""
 
     parameters: List[DeviceTensor]
     gradients: List[DeviceTensor]
     states: Tuple[List[DeviceTensor], ...]
     rate: DeviceTensor
-    count: DeviceTensor
+    done: DeviceTensor
 
 
 class Rule(NamedTuple):
@@ -83,7 +83,7 @@ def _sgd(context: Context, o: _Sgd, lists: Lists) -> None:
         dampening=o.dampening if o.momentum else 0.0,
         nesterov=bool(o.nesterov),
         decay=o.decay,
-        step=lists.count,
+        step=lists.done,
     )
 
 
@@ -109,13 +109,15 @@ def _adam_reason(o: _Adam) -> Optional[str]:
 
 
 def _adam(context: Context, o: _Adam, lists: Lists) -> None:
+    first, second = lists.states
     function = context.adamw if o.decoupled else context.adam
     function(
         lists.parameters,
         lists.gradients,
-        *lists.states,
+        first,
+        second,
         lists.rate,
-        lists.count,
+        lists.done,
         betas=o.betas,
         epsilon=o.epsilon,
         decay=o.decay,

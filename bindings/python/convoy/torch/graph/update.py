@@ -27,7 +27,7 @@ class Bucket(NamedTuple):
 
     options: Any
     rate: float
-    count: float
+    done: float
     moves: List[Move]
 
 
@@ -49,7 +49,7 @@ def _tensors(bucket: Bucket) -> List[torch.Tensor]:
 
 
 class _Captured:
-    """The graph. It has the rates and counts of its buckets as tensors of one number, and tensors
+    """The graph. It has the rates of its buckets, and how many steps are done, as tensors of one number, and tensors
     for gradients, which are given the memory where those were computed."""
 
     def __init__(
@@ -68,7 +68,7 @@ class _Captured:
         ]
         options = [bucket.options for bucket in buckets]
         self._gradients = [each for lists in self._lists for each in lists.gradients]
-        numbers = [number for lists in self._lists for number in (lists.rate, lists.count)]
+        numbers = [number for lists in self._lists for number in (lists.rate, lists.done)]
         self._writes = engine.batch([*numbers, *self._gradients])
 
         def capture() -> None:
@@ -78,14 +78,14 @@ class _Captured:
         self._graph = context.capture(capture)
 
     def write(self, buckets: Sequence[Bucket]) -> List[torch.Tensor]:
-        """Rates, counts and gradients; returns what has to stay as it is while the engine is
+        """Rates, numbers of steps and gradients; returns what has to stay as it is while the engine is
         running. A gradient that is still as it was computed is not sent: it has the memory in
         which it was, with which it is compared."""
         moves = [move for bucket in buckets for move in bucket.moves]
         for move, tensor in zip(moves, self._gradients):
             if move.left.tensor is not None:
                 tensor.assign(move.left.tensor)
-        numbers = [number for bucket in buckets for number in (bucket.rate, bucket.count)]
+        numbers = [number for bucket in buckets for number in (bucket.rate, bucket.done)]
         given = list(torch.tensor(numbers, dtype=torch.float32).split(1))
         given += [move.gradient.contiguous() for move in moves]
         self._writes.write(given)
