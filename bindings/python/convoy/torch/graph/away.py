@@ -25,7 +25,7 @@ _METHODS = """dim ndimension size numel nelement stride storage_offset is_contig
 _GRADIENT: Any = torch.Tensor.grad
 
 #: What neither reads nor writes values. Giving up a gradient does not, either.
-_HARMLESS = frozenset(
+HARMLESS = frozenset(
     [getattr(torch.Tensor, name).__get__ for name in _PROPERTIES]
     + [getattr(torch.Tensor, name) for name in _METHODS]
     + [_GRADIENT.__set__, _GRADIENT.__delete__]
@@ -40,7 +40,7 @@ as_they_are: Any = getattr(
 
 def _used(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
     """PyTorch calls this instead of `func`."""
-    if func in _HARMLESS:
+    if func in HARMLESS:
         with as_they_are():
             return func(*args, **kwargs or {})
     bring_home()

@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 import weakref
 from contextlib import contextmanager
-from typing import Any, Callable, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Iterator, List, Optional, Sequence, Set
 
 import torch
 
@@ -19,18 +19,11 @@ from ..._tensor import Tensor as DeviceTensor
 from .away import Away
 from .host_memory import HostMemory
 from .mirror import Batch, Mirror, new_tensor
+from .untouched import Left
 from .values import Value
 
 
 _TYPES = {"float32": torch.float32, "uint8": torch.uint8, "int32": torch.int32}
-
-
-class Left:
-    """Where a gradient was computed that PyTorch has been given. `tensor`: which has its values, under
-    whatever extents; None if PyTorch's were made of something else."""
-
-    def __init__(self, tensor: Optional[DeviceTensor]) -> None:
-        self.tensor = tensor
 
 
 def _close(contexts: List[Context]) -> None:
@@ -56,6 +49,8 @@ class Engine:
         self._mirror: Any = None
         self._memory: Optional[HostMemory] = None
         self.away = Away(self.lock, self._contexts)
+        #: Ids of parameters that an optimizer steps here.
+        self.stepped: Set[int] = set()
         #: By id of a parameter: what a network's last backward pass has left of its gradient.
         self.left: weakref.WeakValueDictionary[int, Left] = weakref.WeakValueDictionary()
         weakref.finalize(self, _close, self._contexts)

@@ -79,8 +79,17 @@ class Run(torch.autograd.Function):
         if all(each is None for each in tangents):
             return (None, *(None for _ in step.wanted))
         with step.pair.lock:
-            find = _differentiable_gradients if torch.is_grad_enabled() else _gradients
-            return (None, *find(ctx, tangents))
+            if torch.is_grad_enabled():
+                return (None, *_differentiable_gradients(ctx, tangents))
+            found = _gradients(ctx, tangents)
+            _after_backward(ctx.call.instance.watch_gradients)
+            return (None, *found)
+
+
+def _after_backward(function: Any) -> None:
+    """When PyTorch's backward pass is at its end, of which this is a part."""
+    engine: Any = torch.autograd.Variable._execution_engine
+    engine.queue_callback(function)
 
 
 def _versions(tensors: Sequence[torch.Tensor]) -> List[int]:

@@ -14,13 +14,14 @@ import torch
 from ..._tensor import Tensor as DeviceTensor
 from .emitter import Emitter
 from .away import is_away
-from .engine import Engine, Left
+from .engine import Engine
 from .errors import Declined
 from .joint import Joint, Node
 from .lower import Environment, Lowering
-from .mirror import DTYPES
+from .mirror import DTYPES, Some
 from .outputs import Outputs, is_whole
 from .steps import HostCall, Kept
+from .untouched import Left, watch
 from .values import Array, Missing, Value, constant, meta_of
 
 
@@ -56,8 +57,7 @@ class Instance:
         self._drawn = Outputs(engine, self._drawn_values, rarely=True)
         self._left = self._make_left()
         self._writes = engine.batch(list(self._inputs.values()))
-        self._here = list(self._inputs)  # sources, of those that were written last
-        self._here_writes = self._writes
+        self._here_writes = Some(engine.batch, list(self._inputs.values()))
         self._tangent_writes = engine.batch(self._tangents)
         self._home_writes = engine.batch(list(self._homes.values()))
         self.on_host = self._read_on_host()
@@ -102,18 +102,13 @@ class Instance:
         return found
 
     def _make_left(self) -> Dict[int, Left]:
-        """By id of what is held."""
-        if self._engine.in_place:
-            return {}
-        with_gradients = [
-            source
-            for source, each in zip(self._sources, self._joint.gradients)
-            if isinstance(each, Node)
-        ]
+        """By source."""
+        gradients = self._joint.gradients
+        there = [at for at, each in enumerate(gradients) if isinstance(each, Node)]
         return {
-            id(source.tensor): Left(value.array.tensor if is_whole(value) else None)
-            for source, value in zip(with_gradients, self._gradient_values)
-            if source.held
+            at: Left(self._sources[at].tensor, value.array.tensor if is_whole(value) else None)
+            for at, value in zip(there, self._gradient_values)
+            if self._sources[at].held and not self._engine.in_place
         }
 
     def _given_backward(self, lowering: Lowering) -> Environment:
@@ -189,11 +184,9 @@ class Instance:
 
     def _write_inputs(self, given: Sequence[torch.Tensor]) -> None:
         """But for those whose newest values are there already, and not here."""
-        here = [at for at in self._inputs if not is_away(given[at])]
-        if here != self._here:
-            self._here = here
-            self._here_writes = self._engine.batch([self._inputs[at] for at in here])
-        self._here_writes.write([given[at] for at in here])
+        inputs = [given[at] for at in self._inputs]
+        here = [at for at, each in enumerate(inputs) if not is_away(each)]
+        self._here_writes.write(here, [inputs[at] for at in here])
 
     def _make_homes(self, kept: Kept) -> None:
         """For both passes: what backward's operators read may be made in forward."""
@@ -216,8 +209,16 @@ class Instance:
             self._tangent_writes.write(tangents)
             self._backward.run(self._graph, kept, None)
         values = iter(self._gradients.read(kept))
-        self._engine.left.update(self._left)
-        return [next(values) if isinstance(each, Node) else None for each in self._joint.gradients]
+        found = [next(values) if isinstance(each, Node) else None for each in self._joint.gradients]
+        for at, left in self._left.items():
+            left.place = found[at].data_ptr()  # type: ignore[union-attr]
+        self._engine.left.update((id(left.parameter), left) for left in self._left.values())
+        return found
+
+    def watch_gradients(self) -> None:
+        """At the end of PyTorch's backward pass, which has made parameters' gradients of these."""
+        stepped = self._engine.stepped
+        watch(left for left in self._left.values() if id(left.parameter) in stepped)
 
     def drawn(self, kept: Kept) -> List[torch.Tensor]:
         """The random numbers of the last forward pass, in the order in which they were drawn."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import weakref
-from typing import Any, Dict, NamedTuple, Sequence
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 
 import torch
 
@@ -56,6 +56,24 @@ class Mirror:
             entry = self._entries.get(key)
             if entry is not None and entry.of is of:
                 del self._entries[key]
+
+
+class Some:
+    """Tensors of which some are written, mostly those that were written before. `batch` makes a
+    Batch or the like of them."""
+
+    def __init__(
+        self, batch: Callable[[Sequence[DeviceTensor]], Any], tensors: Sequence[DeviceTensor]
+    ) -> None:
+        self._batch, self._tensors = batch, list(tensors)
+        self._which: Optional[List[int]] = None
+        self._writes: Any = None
+
+    def write(self, which: List[int], values: Sequence[torch.Tensor]) -> None:
+        """As Batch.write()."""
+        if which != self._which:
+            self._which, self._writes = which, self._batch([self._tensors[at] for at in which])
+        self._writes.write(values)
 
 
 class Batch:

@@ -19,6 +19,7 @@ from ..._errors import argument_error
 from .away import as_they_are, bring_home, is_away, is_plain
 from .engine import Engine
 from .rules import Rule, lacking, rule_for
+from .untouched import Untouched
 from .update import Bucket, Move, Updates
 
 MOST_CAPTURES = 16  # of one optimizer's steps, before what changes all the time is left to PyTorch
@@ -129,7 +130,8 @@ class Stepper:
             if count is None or not all(_is_usual(each, parameter) for each in states):
                 continue
             del engine.left[id(parameter)]
-            wanted = _Wanted(Move(parameter, gradient, left, states), names)
+            there = left.tensor if left.is_in(gradient) else None
+            wanted = _Wanted(Move(parameter, gradient, there, states), names)
             by_count.setdefault(count, []).append(wanted)
         return [
             (Bucket(options, rate, count, [each.move for each in several]), several)
@@ -191,9 +193,10 @@ def _is_number(value: Any) -> bool:
 
 def _like(tensor: Any, parameter: torch.Tensor) -> bool:
     """Whether it may be a parameter's gradient or state."""
-    if not is_plain(tensor) or tensor.layout is not torch.strided or not tensor.is_cpu:
+    if not is_plain(tensor) and type(tensor) is not Untouched:
         return False
-    return tensor.dtype is torch.float32 and tensor.shape == parameter.shape
+    is_dense = tensor.layout is torch.strided and tensor.is_cpu
+    return is_dense and tensor.dtype is torch.float32 and tensor.shape == parameter.shape
 
 
 def _is_usual(tensor: Any, parameter: torch.Tensor) -> bool:

@@ -1,4 +1,4 @@
-"""Which of PyTorch's optimizers Convoy has, with which options, and how it carries out their step."""
+"""Which of PyTorch's optimizers Convoy has, with which options, and how it carries out a step."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ..._tensor import Tensor as DeviceTensor
 
 
 class Lists(NamedTuple):
-    """What a step reads and writes, of one group and one count of steps: a tensor for each
-    parameter, but for the rate and the number of steps that are done. `states` are lists, by the rule's names."""
+    """What a step reads and writes: a tensor for each parameter, one rate for all, and how many
+    steps all have behind them. `states` are lists, by the rule's names."""
 
     parameters: List[DeviceTensor]
     gradients: List[DeviceTensor]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Dict, Hashable, List, NamedTuple, Sequence, Tuple
+from functools import partial
+from typing import Any, Dict, Hashable, List, NamedTuple, Optional, Sequence, Tuple
 
 import torch
 
 from ..._tensor import Tensor as DeviceTensor
 from .away import is_away
-from .engine import Engine, Left
-from .mirror import new_tensor
+from .engine import Engine
+from .mirror import Batch, Some, new_tensor
 from .rules import Lists, Rule
 
 
@@ -18,7 +19,7 @@ class Move(NamedTuple):
 
     parameter: torch.Tensor
     gradient: torch.Tensor
-    left: Left
+    left: Optional[DeviceTensor]  # the device's with the same values
     states: Tuple[torch.Tensor, ...]
 
 
@@ -49,8 +50,9 @@ def _tensors(bucket: Bucket) -> List[torch.Tensor]:
 
 
 class _Captured:
-    """The graph. It has the rates of its buckets, and how many steps are done, as tensors of one number, and tensors
-    for gradients, which are given the memory where those were computed."""
+    """The graph. It does not keep the engine alive. It has the rates of its buckets, and how many
+    steps are done, as tensors of one number, and tensors for gradients, which may be given the
+    memory where those were computed."""
 
     def __init__(
         self, engine: Engine, rule: Rule, buckets: Sequence[Bucket], places: Sequence[_Places]
@@ -69,7 +71,7 @@ class _Captured:
         options = [bucket.options for bucket in buckets]
         self._gradients = [each for lists in self._lists for each in lists.gradients]
         numbers = [number for lists in self._lists for number in (lists.rate, lists.done)]
-        self._writes = engine.batch([*numbers, *self._gradients])
+        self._writes = Some(partial(Batch, context), [*numbers, *self._gradients])
 
         def capture() -> None:
             for given, lists in zip(options, self._lists):
@@ -78,17 +80,19 @@ class _Captured:
         self._graph = context.capture(capture)
 
     def write(self, buckets: Sequence[Bucket]) -> List[torch.Tensor]:
-        """Rates, numbers of steps and gradients; returns what has to stay as it is while the engine is
-        running. A gradient that is still as it was computed is not sent: it has the memory in
-        which it was, with which it is compared."""
-        moves = [move for bucket in buckets for move in bucket.moves]
-        for move, tensor in zip(moves, self._gradients):
-            if move.left.tensor is not None:
-                tensor.assign(move.left.tensor)
+        """Rates, numbers of steps and gradients, but for those that are as they were computed:
+        returns what has to stay as it is while the engine is running."""
         numbers = [number for bucket in buckets for number in (bucket.rate, bucket.done)]
         given = list(torch.tensor(numbers, dtype=torch.float32).split(1))
-        given += [move.gradient.contiguous() for move in moves]
-        self._writes.write(given)
+        which = list(range(len(given)))
+        moves = [move for bucket in buckets for move in bucket.moves]
+        for at, (move, tensor) in enumerate(zip(moves, self._gradients), len(given)):
+            if move.left is not None:
+                tensor.assign(move.left)
+            else:
+                given.append(move.gradient.detach().contiguous())
+                which.append(at)
+        self._writes.write(which, given)
         return given
 
     def run(self) -> None:
@@ -121,6 +125,7 @@ class Updates:
             captured.run()
         del given
         engine.away.leave(tensors, there)
+        engine.stepped.update(id(move.parameter) for bucket in buckets for move in bucket.moves)
 
     def _for(
         self, engine: Engine, buckets: Sequence[Bucket], places: Sequence[_Places]
