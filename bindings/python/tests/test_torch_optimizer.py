@@ -530,6 +530,23 @@ def test_a_backward_pass_after_the_step_raises(graphs):
         loss.backward()
 
 
+def test_collectives_use_what_they_are_given(graphs, tmp_path):
+    """They work in C++, on memory."""
+    distributed = torch.distributed
+    twins = Twins(**MOMENTUM).train(4)
+    net = twins.nets[0]
+    store = f"file://{tmp_path / 'store'}"
+    distributed.init_process_group("gloo", init_method=store, rank=0, world_size=1)
+    try:
+        backward(net, 9)
+        distributed.all_reduce(net[4].weight.grad)
+        assert type(net[4].weight.grad) is torch.Tensor and twins.is_away()
+        distributed.all_reduce(net[4].weight)
+        assert not twins.is_away()
+    finally:
+        distributed.destroy_process_group()
+
+
 # ------------------------------------------------------------------------------------ checkpoints
 
 
@@ -797,14 +814,24 @@ def test_turned_off_between_backward_and_step(graphs):
     twins.check()
 
 
-@pytest.mark.parametrize("when", ["read", "step"])
+@pytest.mark.parametrize("when", ["read", "forward", "step"])
 def test_the_worker_is_killed(opencl_device, when):
+    """Before parameters are read, before the next forward pass, between backward pass and step."""
     with convoy.torch.enabled(opencl_device, route="graph"):
         twins = Twins(ADAM, lr=0.01, eps=1e-4).train(6)
         assert twins.is_away()
         (context,) = _switch._current._engines.contexts()
-        os.kill(context.health().worker_pid, signal.SIGKILL)
+
+        def kill(*_):
+            pid = context.health().worker_pid
+            if pid:
+                os.kill(pid, signal.SIGKILL)
+
         if when == "step":
+            twins.train(1, kill)
+        else:
+            kill()
+        if when != "read":
             twins.train(3)
             assert twins.is_away()
         twins.check()

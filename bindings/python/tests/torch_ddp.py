@@ -27,8 +27,8 @@ def network():
     )
 
 
-def train(network, batches):
-    optimizer = torch.optim.SGD(network.parameters(), 0.1)
+def train(network, batches, attach=lambda optimizer: optimizer):
+    optimizer = attach(torch.optim.SGD(network.parameters(), 0.1))
     for batch in batches:
         optimizer.zero_grad()
         network(batch).square().mean().backward()
@@ -42,6 +42,7 @@ def main():
     torch.manual_seed(1)
     batches = torch.randn(STEPS, size * PART, 3, 16, 16)
     wanted = train(network(), batches)
+    wanted_later = train(network(), [*batches, *batches])
 
     convoy.torch.enable()
     part = batches[:, rank * PART : (rank + 1) * PART]
@@ -59,6 +60,10 @@ def main():
         f"{graphs[1] if graphs else 0} calls as graphs\n",
         end="",
     )
+    parallel = nn.parallel.DistributedDataParallel(network())
+    stepped = train(parallel, [*part, *part], convoy.torch.optimizer)
+    for mine, right in zip(stepped, wanted_later):
+        torch.testing.assert_close(mine, right, rtol=1e-4, atol=1e-6)
     torch.distributed.barrier()
     torch.distributed.destroy_process_group()
 

@@ -123,7 +123,7 @@ class Session:
         engines, self._closed = self._engines, True
         self._devices = self.cards = None
         self._engines = self._networks = None
-        if engines is not None:
+        if engines is not None and not self._forked:
             engines.here.away.end()
 
     @property

@@ -125,10 +125,10 @@ def optimizer(optimizer: Any) -> Any:
     others, and all while no network is captured, PyTorch steps as ever. Parameters that were taken
     and the optimizer's state stay on the device, and come to the host when somebody uses them:
     state_dict(), copies, NumPy, in-place writes and layers outside of captured networks see the
-    values that they should. What does not see them is memory that a parameter is known by
-    elsewhere: a tensor from `parameter.data`, `.detach()` or `.numpy()` that was made before the
-    step, and code in C++ that is given the parameter itself, torch.tensor(parameter) and scripted
-    modules for example. Such have to call parameter.detach() anew after each step.
+    values that they should. What does not see them are tensors over a parameter's memory from
+    before the step, such as `parameter.data` or `.detach()` returned then, and code in C++ that is
+    given the parameter itself, torch.tensor(parameter) and scripted modules for example: call
+    parameter.detach() anew after each step.
     """
     return attach(optimizer, _engine)
 

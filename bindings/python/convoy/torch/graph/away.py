@@ -20,11 +20,12 @@ from .mirror import Batch
 _PROPERTIES = """shape dtype device layout ndim grad requires_grad is_leaf grad_fn _version is_cpu
     is_cuda is_sparse is_quantized is_meta retains_grad output_nr""".split()
 _METHODS = """dim ndimension size numel nelement stride storage_offset is_contiguous element_size
-    is_floating_point is_complex is_signed is_inference get_device __hash__""".split()
+    is_floating_point is_signed is_inference get_device __hash__""".split()
 
 _GRADIENT: Any = torch.Tensor.grad
 
-#: What neither reads nor writes values. Giving up a gradient does not, either.
+#: What neither reads nor writes values. Giving up a gradient does not, either. is_complex is what
+#: torch.distributed asks before it hands a tensor's memory to C++.
 HARMLESS = frozenset(
     [getattr(torch.Tensor, name).__get__ for name in _PROPERTIES]
     + [getattr(torch.Tensor, name) for name in _METHODS]

@@ -12,8 +12,8 @@ from typing import Any, Dict, List, NamedTuple, Optional, Sequence, Set
 import torch
 
 from ..._tensor import Tensor as DeviceTensor
-from .emitter import Emitter
 from .away import is_away
+from .emitter import Emitter
 from .engine import Engine
 from .errors import Declined
 from .joint import Joint, Node
@@ -56,8 +56,7 @@ class Instance:
         self._gradients = Outputs(engine, self._gradient_values)
         self._drawn = Outputs(engine, self._drawn_values, rarely=True)
         self._left = self._make_left()
-        self._writes = engine.batch(list(self._inputs.values()))
-        self._here_writes = Some(engine.batch, list(self._inputs.values()))
+        self._writes = Some(engine.batch, list(self._inputs.values()))
         self._tangent_writes = engine.batch(self._tangents)
         self._home_writes = engine.batch(list(self._homes.values()))
         self.on_host = self._read_on_host()
@@ -186,7 +185,7 @@ class Instance:
         """But for those whose newest values are there already, and not here."""
         inputs = [given[at] for at in self._inputs]
         here = [at for at, each in enumerate(inputs) if not is_away(each)]
-        self._here_writes.write(here, [inputs[at] for at in here])
+        self._writes.write(here, [inputs[at] for at in here])
 
     def _make_homes(self, kept: Kept) -> None:
         """For both passes: what backward's operators read may be made in forward."""
@@ -205,7 +204,7 @@ class Instance:
         self._gradients.begin()
         with self._engine.running():
             if given is not None:
-                self._writes.write([given[at] for at in self._inputs])
+                self._write_inputs(given)
             self._tangent_writes.write(tangents)
             self._backward.run(self._graph, kept, None)
         values = iter(self._gradients.read(kept))
