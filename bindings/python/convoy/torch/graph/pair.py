@@ -89,8 +89,7 @@ class Pair:
         with as_they_are():
             order = [each.is_contiguous() for each in given]
         dense = [
-            each if is_dense else each.detach().contiguous()
-            for each, is_dense in zip(given, order)
+            each if is_dense else each.detach().contiguous() for each, is_dense in zip(given, order)
         ]
         kept: Kept = {at: dense[at].detach().reshape(-1) for at in instance.on_host}
         kept.update(instance.random_of(call.kept) if call else {})

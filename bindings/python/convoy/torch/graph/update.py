@@ -130,9 +130,7 @@ class Updates:
     def _for(
         self, engine: Engine, buckets: Sequence[Bucket], places: Sequence[_Places]
     ) -> _Captured:
-        key = tuple(
-            (bucket.options, *map(id, place.all)) for bucket, place in zip(buckets, places)
-        )
+        key = tuple((bucket.options, *map(id, place.all)) for bucket, place in zip(buckets, places))
         found = self._captured.pop(key, None)
         if found is None:
             self.captures += 1
