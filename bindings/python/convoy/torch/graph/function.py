@@ -82,7 +82,8 @@ class Run(torch.autograd.Function):
             if torch.is_grad_enabled():
                 return (None, *_differentiable_gradients(ctx, tangents))
             found = _gradients(ctx, tangents)
-            _after_backward(ctx.call.instance.watch_gradients)
+            if ctx.call.instance.is_watched:
+                _after_backward(ctx.call.instance.watch_gradients)
             return (None, *found)
 
 

@@ -214,6 +214,11 @@ class Instance:
         self._engine.left.update((id(left.parameter), left) for left in self._left.values())
         return found
 
+    @property
+    def is_watched(self) -> bool:
+        """Whether it matters what becomes of gradients."""
+        return bool(self._engine.stepped)
+
     def watch_gradients(self) -> None:
         """At the end of PyTorch's backward pass, which has made parameters' gradients of these."""
         stepped = self._engine.stepped
