@@ -124,11 +124,12 @@ def test_a_forked_child_sees_the_values(graphs):
     right = [each.detach().float() for each in twins.nets[1].parameters()]
     child = os.fork()
     if child == 0:
+        is_home = not twins.is_away()  # it has no device to ask
         alike = [
             torch.allclose(mine, other, atol=1e-4)
             for mine, other in zip(twins.nets[0].parameters(), right)
         ]
-        os._exit(0 if all(alike) else 1)
+        os._exit(0 if is_home and all(alike) else 1)
     assert os.waitpid(child, 0)[1] == 0
     twins.train(2).check()
 
