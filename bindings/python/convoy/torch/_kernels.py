@@ -8,6 +8,7 @@ PyTorch's own.
 
 from __future__ import annotations
 
+import warnings
 from typing import Any, List, Optional
 
 import torch
@@ -36,8 +37,10 @@ def _override(key: str, taken: List[Any]) -> None:
         by = None if is_backward_left() else taken[0]
         return (_native.backward if by is None else by.convolution_backward)(*arguments)
 
-    _library[0].impl("convolution", convolution, key)
-    _library[0].impl("convolution_backward", convolution_backward, key)
+    with warnings.catch_warnings():  # some versions warn of what is meant
+        warnings.filterwarnings("ignore", "(?s).*Overriding a previously registered kernel")
+        _library[0].impl("convolution", convolution, key)
+        _library[0].impl("convolution_backward", convolution_backward, key)
 
 
 def use(session: Optional[Session]) -> None:
