@@ -118,15 +118,45 @@ def test_images_that_are_not_square():
         assert_captured(2)
 
 
-def test_another_gain_counts():
+def test_gains_that_change_in_each_step():
     model = detector()
     with graphs("cpu"):
-        for seed in range(3):
-            assert_same(model, batch_of(6, seed))
-        model.args.box = 2 * model.args.box
-        for seed in range(3):
+        for seed in range(5):
+            model.args.box, model.args.dfl = 7.5 / (1 + seed), 1.5 + seed
             assert_same(model, batch_of(6, seed))
         assert_captured(4)
+
+
+def test_a_criterion_that_changes_in_each_step():
+    """Its loss is left alone after a while; the layers are captured then."""
+    model = detector()
+    with graphs("cpu"):
+        for seed in range(10):
+            step(model, batch_of(6, seed))
+            model.criterion.step = float(seed)
+        assert_same(model, batch_of(6, 11))
+        assert_captured(3)
+
+
+def test_an_assigner_with_targets_of_its_own():
+    """It keeps them, and the loss is the one that they give."""
+    model = detector()
+    model.criterion = model.init_criterion()
+    assigner = model.criterion.assigner
+    original = assigner.get_targets
+
+    def halved(*args):
+        labels, corners, scores = original(*args)
+        return labels, corners, scores * 0.5
+
+    assigner.get_targets = halved
+    with graphs("cpu"):
+        for seed in range(6):
+            assert_same(model, batch_of(6, seed))
+            assert assigner.get_targets is halved
+        count, report = captured()
+        assert "it gives something else" in report, report
+        assert count >= 2, report
 
 
 def _square_loss(self, *args, **kwargs):

@@ -37,7 +37,6 @@ class Settings(NamedTuple):
     classes: int
     bins: int
     strides: Tuple[float, ...]
-    gains: Tuple[float, float, float]  # of the boxes', the classes' and the distributions' losses
     changes: int  # of the criterion: a changed one is compared anew
 
 
@@ -93,11 +92,13 @@ def _short_targets(assigner: Any) -> Iterator[None]:
         weights = (there > 0).unsqueeze(-1).to(torch.float32)
         return labels[image, chosen, 0].long().clamp_(0), corners[image, chosen], weights
 
-    assigner.get_targets = get_targets
+    where = vars(assigner)
+    before = where.get("get_targets")
+    where["get_targets"] = get_targets
     try:
         yield
     finally:
-        del assigner.get_targets
+        where.pop("get_targets") if before is None else where.update(get_targets=before)
 
 
 def _assign_meta(
@@ -172,18 +173,24 @@ def _anchors_of_image(
 # ---------------------------------------------------------------------------------------- losses
 
 
-def loss(
-    predicted: Any, targets: torch.Tensor, size: Sequence[int], at: Settings, shapes: Any
-) -> List[torch.Tensor]:
+class Given(NamedTuple):
+    """What the loss is computed from besides what the layers return."""
+
+    targets: torch.Tensor  # packed()
+    gains: torch.Tensor  # [3], of the losses of boxes, classes and distributions
+    size: Sequence[int]  # height and width of the images, in pixels
+
+
+def loss(predicted: Any, given: Given, at: Settings, shapes: Any) -> List[torch.Tensor]:
     """What v8DetectionLoss returns for what the layers return: the loss times the images, and the
-    losses to be shown. size: height and width of the images, in pixels. shapes: of its results, of
-    which older versions give the first as a sum, newer ones the last one by one."""
+    losses to be shown. shapes: of its results, of which older versions give the first as a sum,
+    newer ones the last one by one."""
     distances, scores, extents = _parts(predicted, at)
     points, _ = _anchors(extents, at.strides)
     sides = _sides(distances, at.bins)
     boxes = torch.cat((points - sides[:, :2], points + sides[:, 2:]), 1)
     found = torch.ops.convoy_detection.assign(
-        scores.detach().sigmoid(), boxes.detach(), targets, *size
+        scores.detach().sigmoid(), boxes.detach(), given.targets, *given.size
     )
     labels, weights, there, corners = found.split((1, 1, 1, 4), 1)
     classes = torch.arange(at.classes, dtype=torch.float32).view(1, -1, 1)
@@ -192,8 +199,7 @@ def loss(
     boxes = torch.where(there > 0, boxes, corners)  # so that no other overlap is computed
     of_boxes = ((1 - _complete_iou(boxes, corners)) * weights).sum()
     of_sides = (_side_loss(distances, _sides_of(corners, points, at.bins)) * weights).sum()
-    losses = [gain * each for gain, each in zip(at.gains, (of_boxes, of_classes, of_sides))]
-    each = torch.stack(losses) / weights.sum().clamp(min=1)
+    each = torch.stack((of_boxes, of_classes, of_sides)) / weights.sum().clamp(min=1) * given.gains
     total, *shown = shapes
     total = (each if total else each.sum()) * len(scores)
     return [total, each.detach()] if len(shown) == 1 else [total, *each.detach()]
@@ -252,6 +258,8 @@ def _complete_iou(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 # -------------------------------------------------------------------------------------- criterion
 
+_MOST_CHANGES = 4  # before the loss of a criterion that changes all the time is left alone
+
 #: Of criterions: how often a part of it, such as the boxes' loss, was another one, and the parts.
 _parts_of: "weakref.WeakKeyDictionary[Any, Any]" = weakref.WeakKeyDictionary()
 
@@ -269,6 +277,13 @@ def settings_of(criterion: Any) -> Optional[Settings]:
     """None for a criterion that is not the one which is written here."""
     if type(criterion).__name__ != "v8DetectionLoss" or criterion.reg_max < 2:
         return None
-    gains = float(criterion.hyp.box), float(criterion.hyp.cls), float(criterion.hyp.dfl)
-    strides = tuple(criterion.stride.tolist())
-    return Settings(criterion.nc, criterion.reg_max, strides, gains, _changes(criterion))
+    changes = _changes(criterion)
+    if changes > _MOST_CHANGES:
+        return None
+    return Settings(criterion.nc, criterion.reg_max, tuple(criterion.stride.tolist()), changes)
+
+
+def gains_of(criterion: Any) -> torch.Tensor:
+    """As they are now: a training may change them in each step."""
+    hyp = criterion.hyp
+    return torch.tensor([hyp.box, hyp.cls, hyp.dfl], dtype=torch.float32)

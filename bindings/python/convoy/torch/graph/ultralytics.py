@@ -77,9 +77,10 @@ def _with_loss(method: Any, current: Callable[[], Optional[Networks]]) -> Any:
     def original(self: Any, image: Any, targets: Any, *_: Any) -> Any:
         return method(self, {"img": image, **detection_loss.unpacked(targets)})
 
-    def traced(self: Any, shapes: Any, image: Any, targets: Any, *settings: Any) -> Any:
+    def traced(self: Any, shapes: Any, image: Any, targets: Any, gains: Any, *settings: Any) -> Any:
+        given = detection_loss.Given(targets, gains, image.shape[2:])
         at = detection_loss.Settings(*settings)
-        return detection_loss.loss(self.forward(image), targets, image.shape[2:], at, shapes)
+        return detection_loss.loss(self.forward(image), given, at, shapes)
 
     body = Body("layers and loss", original, traced)
 
@@ -106,7 +107,9 @@ def _given(model: Any, batch: Any) -> Any:
     if settings is None or not image.is_cpu:
         return None
     targets = detection_loss.packed(batch, len(image))
-    return None if targets is None else (image, targets, *settings)
+    if targets is None:
+        return None
+    return image, targets, detection_loss.gains_of(model.criterion), *settings
 
 
 def install(current: Callable[[], Optional[Networks]]) -> None:
