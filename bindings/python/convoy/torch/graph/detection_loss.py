@@ -130,16 +130,13 @@ def unpacked(targets: torch.Tensor) -> Dict[str, torch.Tensor]:
     return {"batch_idx": rows[:, 0], "cls": rows[:, 1:2], "bboxes": rows[:, 2:]}
 
 
-class assigning:
-    """For the length of a with statement this criterion's assigner is the one."""
-
-    def __init__(self, criterion: Any) -> None:
-        self._criterion = criterion
-
-    def __enter__(self) -> None:
-        _local.criterion = self._criterion
-
-    def __exit__(self, *_: Any) -> None:
+@contextmanager
+def assigning(criterion: Any) -> Iterator[None]:
+    """Meanwhile this criterion's assigner is the one, on this thread."""
+    _local.criterion = criterion
+    try:
+        yield
+    finally:
         del _local.criterion
 
 
@@ -275,7 +272,8 @@ def _changes(criterion: Any) -> int:
 
 def settings_of(criterion: Any) -> Optional[Settings]:
     """None for a criterion that is not the one which is written here."""
-    if type(criterion).__name__ != "v8DetectionLoss" or criterion.reg_max < 2:
+    is_known = type(criterion).__name__ == "v8DetectionLoss"
+    if not is_known or getattr(criterion, "reg_max", 0) < 2:
         return None
     changes = _changes(criterion)
     if changes > _MOST_CHANGES:
