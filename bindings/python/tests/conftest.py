@@ -65,6 +65,12 @@ def opencl_device():
     return ids[0]
 
 
+@pytest.fixture(params=["cpu", "pocl"])
+def device(request):
+    """The CPU engine, and the device above."""
+    return request.getfixturevalue("opencl_device") if request.param == "pocl" else "cpu"
+
+
 @pytest.fixture
 def operands():
     """x, w and dy of a padded 3x3 convolution, float32."""

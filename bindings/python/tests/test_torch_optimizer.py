@@ -18,7 +18,7 @@ from convoy.torch.graph import optimizer as stepping
 from convoy.torch.graph.away import is_away
 from torch import nn
 from torch_twins import ADAM, IS_OLD, MOMENTUM, SGD, STEPS, Twins, backward, batch, close, make
-from torch_twins import device, graphs, moved, one_thread  # noqa: F401  fixtures
+from torch_twins import graphs, moved, one_thread  # noqa: F401  fixtures
 
 import convoy
 

@@ -12,7 +12,7 @@ from convoy.torch._plainly import plainly
 from convoy.torch.graph.untouched import Untouched
 from torch import nn
 from torch_twins import IS_OLD, MOMENTUM, Twins, backward, batch
-from torch_twins import device, graphs, moved, one_thread  # noqa: F401  fixtures
+from torch_twins import graphs, moved, one_thread  # noqa: F401  fixtures
 
 
 @pytest.mark.skipif(IS_OLD, reason="it copies gradients")

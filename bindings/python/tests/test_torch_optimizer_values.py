@@ -17,7 +17,7 @@ import convoy.torch
 from convoy.torch.graph.away import AwayTensor
 from torch import nn
 from torch_twins import ADAM, IS_OLD, MOMENTUM, SGD, STEPS, Twins, backward, batch, close, make
-from torch_twins import device, graphs, moved, one_thread  # noqa: F401  fixtures
+from torch_twins import graphs, moved, one_thread  # noqa: F401  fixtures
 
 
 # ---------------------------------------------------------------------------------------- reading

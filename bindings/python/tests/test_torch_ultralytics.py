@@ -59,11 +59,6 @@ def plain(folder):
     return train(folder, "plain", STEPS)[0]
 
 
-@pytest.fixture(params=["cpu", "pocl"])
-def device(request):
-    return request.getfixturevalue("opencl_device") if request.param == "pocl" else "cpu"
-
-
 def assert_losses(losses, plain):
     assert len(losses) == len(plain) == STEPS
     for got, wanted in zip(losses[:COMPARED], plain):

@@ -20,11 +20,6 @@ from convoy.torch._plainly import plainly
 SIZE, IMAGES = 96, 2
 
 
-@pytest.fixture(params=["cpu", "pocl"])
-def device(request):
-    return request.getfixturevalue("opencl_device") if request.param == "pocl" else "cpu"
-
-
 #: A small detector: maps of three strides, and Ultralytics' last layer on them.
 LAYERS = {
     "nc": 7,

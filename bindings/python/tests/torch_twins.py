@@ -23,13 +23,6 @@ def one_thread():
     torch.set_num_threads(before)
 
 
-@pytest.fixture(params=["cpu", "pocl"])
-def device(request):
-    if request.param == "cpu":
-        return "cpu"
-    return request.getfixturevalue("opencl_device")
-
-
 @pytest.fixture
 def graphs(device):
     convoy.torch.enable(device, route="graph")
