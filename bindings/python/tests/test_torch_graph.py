@@ -19,17 +19,9 @@ import torch_networks
 from convoy.torch import _switch
 from convoy.torch._plainly import plainly
 from torch import nn
+from torch_twins import one_thread  # noqa: F401  a fixture
 
 VERSION = tuple(int(part) for part in torch.__version__.split(".")[:2])
-
-
-@pytest.fixture(autouse=True)
-def one_thread():
-    """The networks are small."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(before)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import weakref
-from typing import Any, Dict, Iterable, List, NamedTuple, Sequence
+from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Sequence
 
 import torch
 
@@ -39,17 +39,25 @@ as_they_are: Any = getattr(
 )
 
 
-def _used(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """PyTorch calls this instead of `func`."""
-    if func in HARMLESS:
-        with as_they_are():
-            return func(*args, **kwargs or {})
-    bring_home()
-    return func(*args, **kwargs or {})
+def noticing(first: Callable[[], None]) -> Any:
+    """A __torch_function__, which PyTorch calls instead of what is done with a tensor: `first` is
+    called before anything that is not harmless."""
+
+    def used(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func in HARMLESS:
+            with as_they_are():
+                return func(*args, **kwargs or {})
+        first()
+        return func(*args, **kwargs or {})
+
+    return classmethod(used)
+
+
+_used = noticing(lambda: bring_home())
 
 
 class AwayParameter(torch.nn.Parameter):
-    __torch_function__ = classmethod(_used)
+    __torch_function__ = _used
 
     def __deepcopy__(self, memo: Any) -> Any:
         """PyTorch asks for the class before it asks for the values."""
@@ -60,7 +68,7 @@ class AwayParameter(torch.nn.Parameter):
 class AwayTensor(torch.Tensor):
     """Of an optimizer's state."""
 
-    __torch_function__ = classmethod(_used)
+    __torch_function__ = _used
 
 
 _HOME: Dict[Any, Any] = {AwayParameter: torch.nn.Parameter, AwayTensor: torch.Tensor}

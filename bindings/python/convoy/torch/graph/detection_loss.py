@@ -59,10 +59,8 @@ def _assign(
     criterion = _local.criterion
     images, _, anchors = scores.shape
     points, scale = _anchors_of_image(height, width, tuple(criterion.stride.tolist()))
-    rows = targets.view(torch.float32)
-    rows = rows[rows[:, 0] >= 0]
     size = torch.tensor([width, height, width, height], dtype=torch.float32)
-    objects = criterion.preprocess(rows, images, scale_tensor=size)
+    objects = criterion.preprocess(_rows(targets), images, scale_tensor=size)
     labels, corners = objects.split((1, 4), 2)
     there = corners.sum(2, keepdim=True).gt_(0.0)
     with _short_targets(criterion.assigner):
@@ -123,10 +121,15 @@ def packed(batch: Dict[str, Any], images: int) -> Any:
     return F.pad(rows, (0, 0, 0, room), value=-1.0).view(torch.int32)
 
 
+def _rows(targets: torch.Tensor) -> torch.Tensor:
+    """Those of objects."""
+    rows = targets.view(torch.float32)
+    return rows[rows[:, 0] >= 0]
+
+
 def unpacked(targets: torch.Tensor) -> Dict[str, torch.Tensor]:
     """What a batch has of its objects."""
-    rows = targets.view(torch.float32)
-    rows = rows[rows[:, 0] >= 0]
+    rows = _rows(targets)
     return {"batch_idx": rows[:, 0], "cls": rows[:, 1:2], "bboxes": rows[:, 2:]}
 
 

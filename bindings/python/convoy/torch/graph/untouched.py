@@ -13,20 +13,7 @@ from typing import Any, Dict, Iterable, Optional
 import torch
 
 from ..._tensor import Tensor as DeviceTensor
-from .away import HARMLESS, as_they_are
-
-
-def _used(cls: Any, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """PyTorch calls this instead of `func`. What is used next is nobody's business any more."""
-    if func in HARMLESS:
-        with as_they_are():
-            return func(*args, **kwargs or {})
-    _give_up()
-    return func(*args, **kwargs or {})
-
-
-class Untouched(torch.Tensor):
-    __torch_function__ = classmethod(_used)
+from .away import as_they_are, noticing
 
 
 _all: Dict[int, Any] = {}  # by id: weak references
@@ -38,6 +25,10 @@ def _give_up() -> None:
         gradient = _all.popitem()[1]()
         if gradient is not None:
             gradient.__class__ = torch.Tensor
+
+
+class Untouched(torch.Tensor):
+    __torch_function__ = noticing(_give_up)
 
 
 class Left:
