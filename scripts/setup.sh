@@ -167,6 +167,13 @@ install_modules() {
   has_modules numpy,pytest || say "no numpy and pytest: the tests of the Python bindings are skipped"
 }
 
+# For the test of what the archive of sources holds.
+install_build_backend() {
+  has_modules scikit_build_core && return
+  say "pip install scikit-build-core"
+  pip_install scikit-build-core || say "no scikit-build-core within reach: bindings/python/tests/test_sdist.py is skipped"
+}
+
 # PyTorch for the CPU. The public index's builds for Linux bring gigabytes of CUDA along; a trial run
 # shows whether the index in use does, and then only the CPU build's own index will do.
 install_torch() {
@@ -198,6 +205,7 @@ install_table
 [ "$mode" = ci ] && install_clang_runtime
 if [ "$mode" != build ]; then
   install_modules
+  install_build_backend
   install_torch
   install_ultralytics
 fi
