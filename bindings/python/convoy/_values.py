@@ -32,12 +32,16 @@ def shown(value: Any) -> str:
     return text if len(text) <= _MOST_SHOWN else text[:_MOST_SHOWN] + "..."
 
 
-def integer(value: Any, name: str, bits: int = 64) -> int:
-    """An int that fits that many bits, signed."""
+def _index(value: Any, name: str) -> int:
     try:
-        number = operator.index(value)
+        return operator.index(value)
     except TypeError:
         raise argument_error(f"{name} is {shown(value)}, not an integer") from None
+
+
+def integer(value: Any, name: str, bits: int = 64) -> int:
+    """An int that fits that many bits, signed."""
+    number = _index(value, name)
     if not -(2 ** (bits - 1)) <= number < 2 ** (bits - 1):
         raise argument_error(f"{name} is {shown(number)}, which does not fit {bits} bits")
     return number
@@ -45,9 +49,11 @@ def integer(value: Any, name: str, bits: int = 64) -> int:
 
 def unsigned(value: Any, name: str, bits: int = 64) -> int:
     """An int from 0 on that fits that many bits."""
-    number = integer(value, name, bits + 1)
+    number = _index(value, name)
     if number < 0:
-        raise argument_error(f"{name} is {number}, which is negative")
+        raise argument_error(f"{name} is {shown(number)}, which is negative")
+    if number >= 2**bits:
+        raise argument_error(f"{name} is {shown(number)}, which does not fit {bits} bits")
     return number
 
 

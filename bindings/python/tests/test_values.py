@@ -24,6 +24,11 @@ def geometry(name):
     return lambda context, value: context.forward(X, W, **{name: value})
 
 
+def graph(context):
+    x = context.tensor((3,))
+    return context.capture(lambda: context.relu(x))
+
+
 def product(name):
     return lambda context, value: context.matmul(zeros(2, 2), zeros(2, 2), **{name: value})
 
@@ -74,6 +79,7 @@ INTEGERS = {
     "one stride": lambda context, value: context.forward(X, W, stride=(1, value)),
     "one side": lambda context, value: context.forward(X, W, padding=((0, value), 0)),
     "step": lambda context, value: context.mark_step(value),
+    "stage": lambda context, value: graph(context).run_stage(value),
     "x_shape": lambda context, value: context.backward_data(DY, W, (2, value, 7, 8)),
     "w_shape": lambda context, value: context.backward_weights(X, DY, (4, value, 3, 3)),
     "source": lambda context, value: context.tensor((value, 1)),
@@ -191,6 +197,7 @@ OBJECTS = {
 }
 SEEDS = {
     "seed": lambda context, value: context.seed(value),
+    "runs": lambda context, value: setattr(graph(context), "runs", value),
     "stream": lambda context, value: context.set_stream(value),
 }
 
@@ -211,7 +218,7 @@ HOSTILE = [
     (TEXTS, ["cpu.direct\0junk", "cpu\0", b"cpu", 0, 5, "\udc80", [], Mute()]),
     (FLAGS, [2, -1, None, 0.5, 1.0, "", "no", zeros(2), Mute()]),
     (CHOICES, [2**70, 10**5000, "sideways", [], {}, Mute()]),
-    (SEEDS, [-1, 2**64, 2**70, 10**5000, 1.5, *NOT_NUMBERS]),
+    (SEEDS, [-1, 2**64, 2**70, -(2**70), 10**5000, -(10**5000), 1.5, *NOT_NUMBERS]),
     (OBJECTS, [5, 2**70, 10**5000, Mute()]),
 ]
 
@@ -270,10 +277,30 @@ def functions():
         value = getattr(convoy, name)
         if inspect.isfunction(value):
             yield name, value
-    for owner in (convoy.Context, convoy.Tensor, convoy.Program):
+    for owner in (convoy.Context, convoy.Tensor, convoy.Program, convoy.Graph):
         for name, value in vars(owner).items():
-            if inspect.isfunction(value) and (name == "__init__" or not name.startswith("_")):
+            makes = name == "__init__" and owner is not convoy.Graph  # which Context.capture makes
+            if inspect.isfunction(value) and (makes or not name.startswith("_")):
                 yield f"{owner.__name__}.{name}", value
+
+
+def settable():
+    """Every property that people may set."""
+    for owner in [each for each in vars(convoy).values() if inspect.isclass(each)]:
+        for name, value in vars(owner).items():
+            if isinstance(value, property) and value.fset:
+                yield name
+
+
+@pytest.mark.parametrize("name", [*SEEDS])
+def test_the_number_of_bits_is_right(context, name):
+    """A pointer has as many as seeds and numbers of runs, which have no sign."""
+    with pytest.raises(convoy.ArgumentError, match="18446744073709551616, .* fit 64 bits"):
+        SEEDS[name](context, 2**64)
+    with pytest.raises(convoy.ArgumentError, match="is -1, which is negative"):
+        SEEDS[name](context, -1)
+    if name != "stream":
+        SEEDS[name](context, 2**64 - 1)
 
 
 def test_no_parameter_is_forgotten():
@@ -283,6 +310,7 @@ def test_no_parameter_is_forgotten():
         parameters = inspect.signature(function).parameters.values()
         given = {each.name for each in parameters if each.kind is not each.VAR_KEYWORD}
         assert given - {"self", "context"} <= known, name
+    assert set(settable()) == {"runs"} <= known
     assert set(convoy._options.Options.__annotations__) <= known
     assert set(convoy._conv.Geometry.__annotations__) <= known
 
