@@ -48,6 +48,8 @@ typedef struct cvy_param {
   int32_t values[12];
 } cvy_param;
 
+/* None of its functions is ever given a problem without images (cvy_problem_empty): engines set
+ * what is summed over none to 0 without a row. */
 typedef struct cvy_algorithm {
   /* "ocl.implicit_gemm": file = row = name suffix; stable, tuning files store it */
   const char *name;

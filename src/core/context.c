@@ -186,7 +186,8 @@ static bool plan_free(convoy_context *context, const cvy_engine *engine, const c
   return true;
 }
 
-/* No row plans for no images, since none is asked to run them: the plan is that of one. */
+/* The plan for no images is that of one. If there is nothing to do then, either, any row that does
+ * the operation will do, without parameters. */
 convoy_status cvy_plan_problem(convoy_context *context, const char *name, const cvy_problem *asked,
                                convoy_plan *out) {
   cvy_problem some;
@@ -205,8 +206,9 @@ convoy_status cvy_plan_problem(convoy_context *context, const char *name, const 
     plan.workspace_bytes = choice.workspace;
     plan.error_growth = cvy_chosen(engine, &choice)->error_growth;
     plan.error_reach = cvy_chosen(engine, &choice)->error_reach;
-    cvy_params_text(cvy_chosen(engine, &choice), &choice.params, plan.parameters,
-                    sizeof(plan.parameters));
+    if (!cvy_problem_empty(&some))
+      cvy_params_text(cvy_chosen(engine, &choice), &choice.params, plan.parameters,
+                      sizeof(plan.parameters));
   }
   cvy_struct_out(out, &plan, sizeof(plan), sizeof(plan));
   return CONVOY_OK;

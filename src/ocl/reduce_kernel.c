@@ -8,7 +8,7 @@
 
 typedef struct generator {
   const cvy_reduce_problem *problem;
-  cvy_program_problem of; /* with axes of no elements made one: none of them is looked for */
+  cvy_program_problem of; /* cvy_reduce_space */
   cvy_program_nest nest;
   cvy_reduce_parts parts;
   cvy_reduce_order order;
@@ -27,12 +27,10 @@ static bool is_short(const generator *g) {
 
 static void begin(const cvy_reduce_problem *problem, cvy_text *to, generator *out) {
   out->problem = problem;
-  out->of = problem->of;
+  cvy_reduce_space(problem, &out->of);
   out->parts = cvy_reduce_parts_of(&problem->how);
   out->order = cvy_reduce_order_of(problem);
   out->to = to;
-  for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
-    if (out->of.extent[axis] == 0) out->of.extent[axis] = 1;
   uint32_t inside = has_lanes(out) ? problem->how.axes : (uint32_t)~problem->how.axes;
   cvy_program_nest_of(&out->of, problem->how.results, inside, &out->nest);
   int *outer = has_lanes(out) ? out->kept : out->reduced;

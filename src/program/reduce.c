@@ -115,6 +115,12 @@ static void kept_extents(const int64_t *extent, uint32_t axes, int64_t *kept) {
     kept[axis] = (axes >> axis & 1) ? 1 : extent[axis];
 }
 
+void cvy_reduce_space(const cvy_reduce_problem *problem, cvy_program_problem *out) {
+  *out = problem->of;
+  if (cvy_reduce_length(problem->of.extent, problem->how.axes) == 0)
+    kept_extents(problem->of.extent, problem->how.axes, out->extent);
+}
+
 void cvy_reduce_problem_init(const cvy_program *program, const cvy_reduction *how,
                              const int64_t *extent, const cvy_program_class *inputs,
                              cvy_reduce_problem *out) {

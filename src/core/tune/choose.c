@@ -22,13 +22,16 @@ int32_t cvy_row_named(const cvy_backend *backend, const char *name) {
   return -1;
 }
 
+static bool does(const cvy_algorithm *algorithm, const cvy_problem *problem, cvy_text *reason) {
+  if (cvy_algorithm_does(algorithm, problem)) return true;
+  cvy_text_add(reason, "it does not do this operation");
+  return false;
+}
+
 static bool accepts(const cvy_algorithm *algorithm, const cvy_problem *problem,
                     const cvy_facts *facts, cvy_text *reason) {
-  if (!cvy_algorithm_does(algorithm, problem)) {
-    cvy_text_add(reason, "it does not do this operation");
-    return false;
-  }
-  return !algorithm->accepts || algorithm->accepts(problem, facts, reason);
+  return does(algorithm, problem, reason) &&
+         (!algorithm->accepts || algorithm->accepts(problem, facts, reason));
 }
 
 static void measure_workspace(const cvy_engine *engine, const cvy_problem *problem,
@@ -51,9 +54,10 @@ bool cvy_row_takes(const cvy_engine *engine, int32_t row, const cvy_problem *pro
                  algorithm->error_growth);
     return false;
   }
-  if (!accepts(algorithm, problem, &engine->facts, reason)) return false;
   memset(out, 0, sizeof(*out));
   out->row = row;
+  if (cvy_problem_empty(problem)) return does(algorithm, problem, reason);
+  if (!accepts(algorithm, problem, &engine->facts, reason)) return false;
   if (algorithm->defaults) algorithm->defaults(problem, &engine->facts, &out->params);
   measure_workspace(engine, problem, out);
   return true;
@@ -64,7 +68,8 @@ bool cvy_record_runs(const cvy_engine *engine, const cvy_record *record, const c
   char unused[192];
   cvy_text reason = cvy_text_in(unused, sizeof(unused));
   int32_t row = cvy_row_named(engine->backend, record->algorithm);
-  if (row < 0 || !cvy_row_takes(engine, row, problem, out, &reason)) return false;
+  if (row < 0 || cvy_problem_empty(problem)) return false;
+  if (!cvy_row_takes(engine, row, problem, out, &reason)) return false;
   const cvy_algorithm *algorithm = engine->backend->algorithms[row];
   if (!cvy_params_parse(algorithm, record->params, &out->params)) return false;
   if (algorithm->valid && !algorithm->valid(&out->params, problem, &engine->facts)) return false;
@@ -159,7 +164,8 @@ static bool may_run_at(const cvy_algorithm *algorithm, cvy_level level, cvy_text
 /* Whether the row is worth its place in the order, for this problem. */
 static bool pays(const cvy_algorithm *algorithm, const cvy_engine *engine,
                  const cvy_problem *problem, cvy_text *reason) {
-  if (!algorithm->pays || algorithm->pays(problem, &engine->facts)) return true;
+  if (!algorithm->pays || cvy_problem_empty(problem)) return true;
+  if (algorithm->pays(problem, &engine->facts)) return true;
   cvy_text_add(reason, "not expected to be the fastest");
   return false;
 }

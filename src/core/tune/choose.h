@@ -21,7 +21,9 @@ const cvy_algorithm *cvy_chosen(const cvy_engine *engine, const cvy_choice *choi
 bool cvy_choice_same(const cvy_choice *a, const cvy_choice *b);
 /* Row of that name in the backend's table, -1 if there is none. */
 int32_t cvy_row_named(const cvy_backend *backend, const char *name);
-/* Whether a row takes the problem; if so with default parameters in `out`, else with the reason. */
+/* Whether a row takes the problem; if so with default parameters in `out`, else with the reason.
+ * Of a problem without images, where no row has anything to do, none is asked: all take it that do
+ * the operation, without parameters and workspace. */
 bool cvy_row_takes(const cvy_engine *engine, int32_t row, const cvy_problem *problem,
                    cvy_choice *out, cvy_text *reason);
 /* The level to which recorded faults have brought a device for problems of this class; *why as

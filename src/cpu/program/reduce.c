@@ -214,23 +214,16 @@ static void write_result(const reduce_job *j, const cvy_program_nest *nest, int 
 
 /* -------------------------------------------------------------------------------------- the job */
 
-/* With an axis of no elements made one: none of them is looked for. */
-static cvy_program_problem never_empty(const cvy_reduce_problem *problem) {
-  cvy_program_problem of = problem->of;
-  for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
-    if (of.extent[axis] == 0) of.extent[axis] = 1;
-  return of;
-}
-
 void cvy_reduce_arrays(const cvy_reduce_call *call) {
   const cvy_reduce_problem *problem = call->problem;
-  cvy_program_problem of = never_empty(problem), kept_alone = of;
+  cvy_program_problem of, kept_alone = problem->of;
   cvy_program_nest nest, kept;
   reduce_job j = {.call = call,
                   .parts = cvy_reduce_parts_of(&problem->how),
                   .order = cvy_reduce_order_of(problem)};
   if (j.order.kept == 0) return;
   uint32_t reduced = problem->how.axes;
+  cvy_reduce_space(problem, &of);
   cvy_program_nest_of(&of, 0, j.order.lanes > 1 ? reduced : ~reduced, &nest);
   cvy_program_values_open(&of, &nest, call->in, call->simd, &j.values);
   j.partial = (float *)call->workspace + (int64_t)cvy_threads_count(call->threads) * SCRATCH;

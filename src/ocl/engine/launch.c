@@ -68,6 +68,11 @@ convoy_status launch_found(cvy_device *device, const launch *what, program_kerne
 convoy_status launch_kernel(cvy_device *device, const launch *what, const arguments *with) {
   program_kernel *kernel;
   if (device->programs.dry_run) return prepare_program(device, what->source, what->options);
+  if (what->work_groups < 1)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                    "kernel %s: %lld work-groups would leave its results as "
+                    "they are",
+                    what->kernel, (long long)what->work_groups);
   convoy_status status = find_kernel(device, what->source, what->options, what->kernel, &kernel);
   if (status) return status;
   capture_launch(device, what, kernel, with);
