@@ -58,6 +58,7 @@ CONVOY_API convoy_status convoy_capture_cut(convoy_context *context);
  * may be NULL, which means 1, if y is a single number, a loss. Several uses of a tensor are added,
  * the last captured first. out[i] has the extents of of[i]; where y does not depend on it, it
  * becomes 0.
+ * A tensor that convoy_tensor_copy gave what another has stands for the same as that one.
  * Returns OK; ERR_ARGUMENT outside a capture, for a y that no operation of the capture has written,
  * and for a tensor that has been written since y was computed from it; ERR_SHAPE; ERR_UNSUPPORTED
  * naming the operation that has no gradient. What is refused notes nothing. */
@@ -77,9 +78,11 @@ CONVOY_API convoy_status convoy_graph_run(convoy_graph *graph, convoy_run *run);
 /* Carries out stage `stage` of a graph that convoy_capture_cut has divided, from 0 on. They follow
  * one another: stage 0 begins a run, and gives up one that has not come to its end. Each stage
  * reads the arrays that its tensors have when it is called, and gives what it writes new ones; a
- * tensor that several stages write gets what the last of them makes, by that. convoy_graph_run
- * carries out all of them. Returns as convoy_graph_run does; ERR_ARGUMENT for a stage whose turn it
- * is not. */
+ * tensor that several stages write gets what the last of them makes, by that. What an earlier stage
+ * has read or copied of a tensor is to gradients, and in the copies, what it was then, whoever has
+ * written the tensor since; but wrapped memory that no stage has written is read where it is.
+ * convoy_graph_run carries out all of them. Returns as convoy_graph_run does; ERR_ARGUMENT for a
+ * stage whose turn it is not. */
 CONVOY_API convoy_status convoy_graph_run_stage(convoy_graph *graph, int32_t stage,
                                                 convoy_run *run);
 

@@ -69,13 +69,8 @@ static convoy_status check_copy(const convoy_tensor *from, const convoy_tensor *
 }
 
 static convoy_status note_copy(convoy_tensor *from, convoy_tensor *to) {
-  cvy_capture *capture = to->context->capture;
-  int32_t value;
   convoy_status status = cvy_capture_check(to->context, "convoy_tensor_copy");
-  if (!status) status = cvy_capture_reserve(capture, 2);
-  if (!status) status = cvy_capture_value(capture, from, &value);
-  if (!status) cvy_capture_set(capture, to, value);
-  return status;
+  return status ? status : cvy_capture_copy(to->context->capture, from, to);
 }
 
 convoy_status cvy_tensor_copy(convoy_tensor *from, convoy_tensor *to) {

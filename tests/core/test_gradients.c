@@ -201,6 +201,41 @@ static void refused_gradients_note_nothing(void **state) {
   convoy_close(t.context);
 }
 
+static void copy(const convoy_tensor *from, convoy_tensor *to) {
+  assert_int_equal(convoy_tensor_copy(from, to), CONVOY_OK);
+}
+
+/* By an operation, by way of another copy, or not at all: then it is another tensor by now. */
+static void copies_that_were_written_since_are_refused(void **state) {
+  (void)state;
+  convoy_context *context = open_named("cpu", CONVOY_ON);
+  convoy_tensor *x = filled(context, 3), *w = filled(context, 2), *h = filled(context, 0),
+                *again = filled(context, 0), *y = filled(context, 0), *z = filled(context, 0),
+                *dy = filled(context, 1), *dh = filled(context, 0);
+  begin(context);
+  copy(x, h);
+  multiply(context, h, h, y);
+  copy(h, again);
+  gradients(context, y, dy, h, dh);
+  add(context, w, w, h);
+  multiply(context, again, w, z);
+  expect_refused(convoy_gradients(context, y, dy, 1, &h, &dh), "has been written");
+  expect_refused(convoy_gradients(context, z, dy, 1, &h, &dh), "has been written");
+  assert_int_equal(convoy_capture_end(context, NULL), CONVOY_OK);
+  begin(context);
+  copy(x, h);
+  add(context, w, w, h);
+  multiply(context, x, h, y);
+  gradients(context, y, dy, h, dh);
+  convoy_graph *graph = end(context);
+  run(graph);
+  expect(dh, 3);
+  convoy_graph_free(graph);
+  convoy_tensor *const all[] = {x, w, h, again, y, z, dy, dh};
+  for (size_t i = 0; i < CVY_COUNT(all); i++) convoy_tensor_free(all[i]);
+  convoy_close(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(several_uses_are_added, capturing_reset),
@@ -209,6 +244,7 @@ int main(void) {
       cmocka_unit_test_setup(uses_are_added_from_the_last_to_the_first, capturing_reset),
       cmocka_unit_test_setup(what_has_no_gradient_is_named, capturing_reset),
       cmocka_unit_test_setup(refused_gradients_note_nothing, capturing_reset),
+      cmocka_unit_test_setup(copies_that_were_written_since_are_refused, capturing_reset),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

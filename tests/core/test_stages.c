@@ -172,6 +172,128 @@ static void faults_between_stages_lose_nothing(void **state) {
     }
 }
 
+/* ---------------------------------------------------------------------- written, and read later
+ */
+
+/* Stage 0: y = x w and old = w by a copy, then w = w / 2. Stage 1, by each way: the gradient of y,
+ * the copy, w by its name, and a copy of x made there. */
+typedef struct rewriting {
+  convoy_context *context;
+  convoy_tensor *x, *w, *d, *dx, *was, *is, *late;
+  convoy_graph *graph;
+} rewriting;
+
+static rewriting capture_rewriting(convoy_context *context) {
+  rewriting t = {.context = context};
+  convoy_tensor **all[] = {&t.x, &t.w, &t.d, &t.dx, &t.was, &t.is, &t.late};
+  for (size_t i = 0; i < CVY_COUNT(all); i++) *all[i] = filled(context, 1);
+  begin(context);
+  convoy_tensor *y = filled(context, 0), *old = filled(context, 0);
+  apply(context, "y = a * b", (convoy_tensor *[]){t.x, t.w, y});
+  assert_int_equal(convoy_tensor_copy(t.w, old), CONVOY_OK);
+  apply(context, "w = w * 0.5", (convoy_tensor *[]){t.w, t.w});
+  assert_int_equal(convoy_capture_cut(context), CONVOY_OK);
+  assert_int_equal(convoy_gradients(context, y, t.d, 1, &t.x, &t.dx), CONVOY_OK);
+  add(context, old, t.x, t.was);
+  add(context, t.w, t.x, t.is);
+  assert_int_equal(convoy_tensor_copy(t.x, t.late), CONVOY_OK);
+  convoy_tensor_free(y);
+  convoy_tensor_free(old);
+  t.graph = end(context);
+  return t;
+}
+
+/* `second` is what the caller writes to x between the stages. */
+static void run_rewriting(rewriting *t, float w, float first, float second) {
+  fill(t->w, w);
+  fill(t->x, first);
+  assert_int_equal(convoy_graph_run_stage(t->graph, 0, NULL), CONVOY_OK);
+  expect(t->w, w / 2);
+  fill(t->x, second);
+  assert_int_equal(convoy_graph_run_stage(t->graph, 1, NULL), CONVOY_OK);
+}
+
+static void expect_rewritten(const rewriting *t, float w, float second) {
+  expect(t->dx, w);
+  expect(t->was, w + second);
+  expect(t->is, w / 2 + second);
+  expect(t->late, second);
+}
+
+static void close_rewriting(rewriting *t) {
+  convoy_tensor *all[] = {t->x, t->w, t->d, t->dx, t->was, t->is, t->late};
+  convoy_graph_free(t->graph);
+  for (size_t i = 0; i < CVY_COUNT(all); i++) convoy_tensor_free(all[i]);
+  convoy_close(t->context);
+  assert_int_equal(fake_seen.arrays, 0);
+  assert_int_equal(fake_seen.plans, 0);
+}
+
+static void what_a_stage_writes_is_kept_for_later_ones(void **state) {
+  (void)state;
+  for (int plans = 0; plans < 2; plans++)
+    for (size_t d = 0; d < CVY_COUNT(capturing_devices); d++) {
+      fake_reset();
+      if (plans) fake_takes_plans();
+      rewriting t =
+          capture_rewriting(open_verified(capturing_devices[d], CONVOY_VERIFY_SAMPLE, CONVOY_ON));
+      for (int k = 0; k < 6; k++) {
+        run_rewriting(&t, (float)(2 + k), 5, (float)(7 + k % 2));
+        expect_rewritten(&t, (float)(2 + k), (float)(7 + k % 2));
+      }
+      assert_int_equal(convoy_graph_run_stage(t.graph, 0, NULL), CONVOY_OK); /* given up */
+      run_rewriting(&t, 12, 1, 1);
+      expect_rewritten(&t, 12, 1);
+      close_rewriting(&t);
+    }
+}
+
+static void faults_lose_nothing_that_was_written(void **state) {
+  (void)state;
+  for (int plans = 0; plans < 2; plans++)
+    for (int64_t at = 1; at < 200; at += 2) {
+      fake_reset();
+      if (plans) fake_takes_plans();
+      rewriting t = capture_rewriting(open_verified("fake", CONVOY_VERIFY_SAMPLE, CONVOY_ON));
+      fake.fail_at = at;
+      fake.dies = at % 3 == 0;
+      fake.empties = at % 3 == 1;
+      for (int k = 0; k < 8; k++) {
+        run_rewriting(&t, (float)(2 + k), 5, 7);
+        if (k % 3 == 0) expect_rewritten(&t, (float)(2 + k), 7);
+      }
+      expect_rewritten(&t, 9, 7);
+      close_rewriting(&t);
+    }
+}
+
+/* What is between stages has the type that it has. */
+static void numbers_of_other_types_are_kept(void **state) {
+  (void)state;
+  const uint8_t first[COUNT] = {1, 2, 3, 4, 5, 6}, second[COUNT] = {0};
+  convoy_context *context = open_named("cpu", CONVOY_ON);
+  convoy_tensor *y = filled(context, 0), *bytes, *copy;
+  assert_int_equal(convoy_tensor_new_typed(context, CONVOY_UINT8, 3, capturing_shape, &bytes),
+                   CONVOY_OK);
+  assert_int_equal(convoy_tensor_new_typed(context, CONVOY_UINT8, 3, capturing_shape, &copy),
+                   CONVOY_OK);
+  begin(context);
+  assert_int_equal(convoy_tensor_copy(bytes, copy), CONVOY_OK);
+  assert_int_equal(convoy_capture_cut(context), CONVOY_OK);
+  apply(context, "y = b + 0", (convoy_tensor *[]){copy, y});
+  convoy_tensor_free(copy);
+  convoy_graph *graph = end(context);
+  assert_int_equal(convoy_tensor_write(bytes, first, COUNT), CONVOY_OK);
+  assert_int_equal(convoy_graph_run_stage(graph, 0, NULL), CONVOY_OK);
+  assert_int_equal(convoy_tensor_write(bytes, second, COUNT), CONVOY_OK);
+  assert_int_equal(convoy_graph_run_stage(graph, 1, NULL), CONVOY_OK);
+  check_tensor(y, (const float[]){1, 2, 3, 4, 5, 6});
+  convoy_graph_free(graph);
+  convoy_tensor_free(bytes);
+  convoy_tensor_free(y);
+  convoy_close(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(what_comes_between_is_read, capturing_reset),
@@ -180,6 +302,9 @@ int main(void) {
       cmocka_unit_test_setup(a_cut_belongs_into_a_capture, capturing_reset),
       cmocka_unit_test_setup(nothing_stays_between_runs, capturing_reset),
       cmocka_unit_test_setup(faults_between_stages_lose_nothing, capturing_reset),
+      cmocka_unit_test_setup(what_a_stage_writes_is_kept_for_later_ones, capturing_reset),
+      cmocka_unit_test_setup(faults_lose_nothing_that_was_written, capturing_reset),
+      cmocka_unit_test_setup(numbers_of_other_types_are_kept, capturing_reset),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,48 +5,90 @@
 
 /* ------------------------------------------------------------------------------------- tensors */
 
-convoy_status cvy_capture_reserve(cvy_capture *capture, int32_t tensors) {
-  if (tensors <= capture->room - capture->tensors) return CONVOY_OK;
-  int32_t room = 2 * (capture->tensors + tensors);
-  convoy_tensor **grown = realloc(capture->tensor, (size_t)room * sizeof(convoy_tensor *));
+static convoy_status grow(void **list, int32_t count, int32_t more, int32_t *room, size_t size) {
+  if (more <= *room - count) return CONVOY_OK;
+  int32_t wanted = 2 * (count + more);
+  void *grown = realloc(*list, (size_t)wanted * size);
   if (!grown) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a capture");
-  capture->tensor = grown;
-  capture->room = room;
+  *list = grown;
+  *room = wanted;
   return CONVOY_OK;
 }
 
+convoy_status cvy_capture_reserve(cvy_capture *capture, int32_t tensors) {
+  void *tensor = capture->tensor, *stand = capture->stand;
+  convoy_status status =
+      grow(&tensor, capture->tensors, tensors, &capture->room, sizeof *capture->tensor);
+  capture->tensor = tensor;
+  if (!status)
+    status = grow(&stand, capture->stands, tensors, &capture->stand_room, sizeof *capture->stand);
+  capture->stand = stand;
+  return status;
+}
+
+static void note_stand(cvy_capture *capture, cvy_stand stand) {
+  capture->stand[capture->stands++] = stand;
+}
+
 void cvy_capture_set(cvy_capture *capture, convoy_tensor *tensor, int32_t value) {
-  cvy_graph_value *stands_for = &capture->graph->list.value[value];
+  const cvy_nodes *list = &capture->graph->list;
   if (!tensor->captured) {
     tensor->captured = true;
     tensor->references++;
     capture->tensor[capture->tensors++] = tensor;
   }
-  if (!stands_for->stood_for) stands_for->stood_for = tensor;
+  note_stand(capture, (cvy_stand){tensor, value, list->nodes, false});
   tensor->value = 1 + value;
+  tensor->stage = list->stage;
+}
+
+/* Whether it stands for what it had when an earlier stage began. */
+static bool is_of_earlier_stage(const cvy_nodes *list, const convoy_tensor *tensor) {
+  const cvy_graph_value *value = &list->value[tensor->value - 1];
+  return value->tensor == tensor && value->stage < list->stage;
 }
 
 convoy_status cvy_capture_value(cvy_capture *capture, convoy_tensor *tensor, int32_t *value) {
-  convoy_status status = CONVOY_OK;
-  if (!tensor->value) {
-    status = cvy_nodes_reserve(&capture->graph->list, 0, 1);
+  cvy_nodes *list = &capture->graph->list;
+  if (!tensor->value || is_of_earlier_stage(list, tensor)) {
+    convoy_status status = cvy_nodes_reserve(list, 0, 1);
     if (!status) status = cvy_capture_reserve(capture, 1);
     if (status) return status;
-    cvy_capture_set(capture, tensor, cvy_nodes_add_input(&capture->graph->list, tensor));
+    int32_t added = cvy_nodes_add_input(list, tensor);
+    if (tensor->value) list->value[added].origin = list->value[tensor->value - 1].origin;
+    cvy_capture_set(capture, tensor, added);
   }
   *value = tensor->value - 1;
   return CONVOY_OK;
 }
 
-void cvy_capture_hand_over(cvy_capture *capture, const convoy_tensor *from, convoy_tensor *to) {
-  cvy_capture_set(capture, to, from->value - 1);
-  capture->graph->list.value[from->value - 1].stood_for = to;
+convoy_status cvy_capture_copy(cvy_capture *capture, convoy_tensor *from, convoy_tensor *to) {
+  int32_t value;
+  convoy_status status = cvy_capture_value(capture, from, &value);
+  if (!status) status = cvy_capture_reserve(capture, 2);
+  if (status) return status;
+  note_stand(capture, (cvy_stand){from, value, capture->graph->list.nodes, true});
+  cvy_capture_set(capture, to, value);
+  return CONVOY_OK;
 }
 
+void cvy_capture_hand_over(cvy_capture *capture, const convoy_tensor *from, convoy_tensor *to) {
+  cvy_capture_set(capture, to, from->value - 1);
+  capture->stand[capture->stands - 1].shared = true;
+}
+
+/* A tensor that was read first in what is taken back stands for what it did before. */
 void cvy_capture_shorten(cvy_capture *capture, int32_t nodes, int32_t values) {
-  cvy_nodes_shorten(&capture->graph->list, nodes, values);
-  for (int32_t i = 0; i < capture->tensors; i++)
-    if (capture->tensor[i]->value > values) capture->tensor[i]->value = 0;
+  cvy_nodes *list = &capture->graph->list;
+  for (int32_t i = 0; i < capture->tensors; i++) {
+    convoy_tensor *tensor = capture->tensor[i];
+    if (tensor->value <= values) continue;
+    int32_t origin = list->value[tensor->value - 1].origin;
+    tensor->value = origin < values ? 1 + origin : 0;
+  }
+  while (capture->stands > 0 && capture->stand[capture->stands - 1].value >= values)
+    capture->stands--;
+  cvy_nodes_shorten(list, nodes, values);
 }
 
 void cvy_capture_detach(cvy_capture *capture, const convoy_tensor *tensor) {
@@ -105,6 +147,7 @@ static void close_capture(convoy_context *context) {
     cvy_tensor_drop(capture->tensor[i]);
   }
   free(capture->tensor);
+  free(capture->stand);
   free(capture);
 }
 
@@ -125,7 +168,8 @@ static convoy_status find_outputs(const cvy_capture *capture) {
     convoy_tensor *tensor = capture->tensor[i];
     if (tensor->freed || !is_written(capture, tensor)) continue;
     tensor->references++;
-    graph->output[graph->outputs++] = (cvy_graph_output){tensor, tensor->value - 1, false};
+    graph->output[graph->outputs++] =
+        (cvy_graph_output){tensor, tensor->value - 1, tensor->stage, false};
   }
   return CONVOY_OK;
 }

@@ -5,11 +5,22 @@
 
 #include "core/graph/graph.h"
 
+/* A tensor has come to stand for a value, or, while it does, has been copied. */
+typedef struct cvy_stand {
+  const convoy_tensor *tensor;
+  int32_t value;
+  int32_t from; /* the first node that could read the value by this tensor */
+  bool
+      shared; /* others read it for the tensor: what it was copied to, a composition's operations */
+} cvy_stand;
+
 struct cvy_capture {
   convoy_graph *graph;
   pthread_t thread;       /* whose operations are noted */
   convoy_tensor **tensor; /* that have stood for values, with a reference each */
   int32_t tensors, room;
+  cvy_stand *stand; /* in the order of the capture */
+  int32_t stands, stand_room;
 };
 
 convoy_status cvy_capture_begin(convoy_context *context);
@@ -34,11 +45,14 @@ void cvy_capture_written(convoy_tensor *tensor);
 /* The user's handle is gone: what it stands for is no output. */
 void cvy_capture_freed(convoy_tensor *tensor);
 
-/* The value that the tensor stands for, added to the graph if it is not in it yet. */
+/* The value that the tensor stands for, added to the graph if it is not in it yet. What nothing has
+ * written is another value in each stage, of one origin. */
 convoy_status cvy_capture_value(cvy_capture *capture, convoy_tensor *tensor, int32_t *value);
 /* From here on it stands for this one. There must be room: cvy_capture_reserve. */
 void cvy_capture_set(cvy_capture *capture, convoy_tensor *tensor, int32_t value);
 convoy_status cvy_capture_reserve(cvy_capture *capture, int32_t tensors);
+/* `to` stands for what `from` does, which goes on to do so. ERR_MEMORY. */
+convoy_status cvy_capture_copy(cvy_capture *capture, convoy_tensor *from, convoy_tensor *to);
 /* The tensor, which is written, stands for what another one does; that one is nobody's any more. */
 void cvy_capture_hand_over(cvy_capture *capture, const convoy_tensor *from, convoy_tensor *to);
 /* Takes back what was noted last, so that so many nodes and values are left. What has been written

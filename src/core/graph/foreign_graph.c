@@ -119,7 +119,8 @@ convoy_status cvy_foreign_graph_recording(const convoy_graph *graph, bool *recor
 
 /* ------------------------------------------------------------------------------------- landing */
 
-/* What one tensor gives to another is read before anything is written. */
+/* What a tensor in somebody else's memory gives to another, or to a later stage, is read before
+ * anything is written. */
 static convoy_status set_aside(const convoy_graph *graph, cvy_store *out[], int32_t i) {
   convoy_context *context = graph->context;
   cvy_store *aside = cvy_store_new(context, out[i]->bytes);
@@ -127,9 +128,14 @@ static convoy_status set_aside(const convoy_graph *graph, cvy_store *out[], int3
   convoy_status status = cvy_launch_room(aside);
   if (!status) status = cvy_device_copy(context, out[i]->array, aside->array, aside->bytes);
   aside->ticket = context->last_ticket;
+  aside->irreplaceable = true;
   cvy_store_drop(out[i]);
   out[i] = aside;
   return status;
+}
+
+static bool is_given(const convoy_graph *graph, cvy_store *const out[], int32_t i) {
+  return out[i]->foreign && out[i]->bytes > 0 && out[i] != graph->output[i].tensor->store;
 }
 
 static bool is_elsewhere(const convoy_graph *graph, cvy_store *const out[], int32_t i) {
@@ -140,7 +146,7 @@ static bool is_elsewhere(const convoy_graph *graph, cvy_store *const out[], int3
 convoy_status cvy_foreign_graph_land(const convoy_graph *graph, cvy_store *out[]) {
   convoy_status status = CONVOY_OK;
   for (int32_t i = 0; i < graph->outputs && !status; i++)
-    if (is_elsewhere(graph, out, i) && out[i]->foreign) status = set_aside(graph, out, i);
+    if (is_given(graph, out, i)) status = set_aside(graph, out, i);
   for (int32_t i = 0; i < graph->outputs && !status; i++) {
     if (!is_elsewhere(graph, out, i)) continue;
     cvy_store *home = graph->output[i].tensor->store;

@@ -11,7 +11,8 @@
 
 enum { NONE = -1 };
 
-/* By the numbers of values that were there before. */
+/* By the numbers of values that were there before, of what stages read of one tensor by the first.
+ */
 typedef struct backward {
   cvy_capture *capture;
   int32_t nodes, values;
@@ -20,8 +21,13 @@ typedef struct backward {
   cvy_gradient *rule;
 } backward;
 
-static const convoy_tensor *owner_of(const cvy_graph_value *value) {
-  return value->tensor ? value->tensor : value->stood_for;
+static int32_t origin_of(const backward *b, int32_t value) {
+  return b->capture->graph->list.value[value].origin;
+}
+
+/* What it stands for, NONE: nothing that was captured. */
+static int32_t origin_of_tensor(const backward *b, const convoy_tensor *tensor) {
+  return tensor->value ? origin_of(b, tensor->value - 1) : NONE;
 }
 
 /* ------------------------------------------------------------------------------------- checking */
@@ -66,15 +72,43 @@ static convoy_status check_pairs(int32_t count, convoy_tensor *const of[],
   return status;
 }
 
+static bool leads_to_y(const backward *b, int32_t n) {
+  const cvy_graph_node *node = &b->capture->graph->list.node[n];
+  for (int32_t i = 0; i < node->outputs; i++)
+    if (b->to[node->out[i]]) return true;
+  return false;
+}
+
+static bool reads(const backward *b, int32_t n, int32_t value) {
+  const cvy_graph_node *node = &b->capture->graph->list.node[n];
+  for (int32_t i = 0; i < node->inputs; i++)
+    if (origin_of(b, node->in[i]) == value) return true;
+  return false;
+}
+
+/* Whether y is computed from what the tensor stood for then, until node `end`: by an operation
+ * that read it, or by way of a copy. */
+static bool is_from(const backward *b, const cvy_stand *then, int32_t end) {
+  int32_t value = origin_of(b, then->value);
+  if (!b->to[value]) return false;
+  bool found = then->shared;
+  for (int32_t n = then->from; n < end && !found; n++)
+    found = reads(b, n, value) && leads_to_y(b, n);
+  return found;
+}
+
 /* The tensor stands for one value now, and y may have been computed from one it stood for before.
  */
 static convoy_status check_unwritten(const backward *b, int32_t i, const convoy_tensor *of) {
-  const cvy_graph_value *value = b->capture->graph->list.value;
-  for (int32_t v = 0; v < b->values; v++) {
-    if (!b->to[v] || owner_of(&value[v]) != of || of->value == 1 + v) continue;
-    return cvy_fail(CONVOY_ERR_ARGUMENT,
-                    "gradient %d: the tensor has been written since y was computed from it",
-                    (int)i);
+  int32_t end = b->nodes;
+  for (int32_t s = b->capture->stands - 1; s >= 0; s--) {
+    const cvy_stand *then = &b->capture->stand[s];
+    if (then->tensor != of) continue;
+    if (origin_of(b, then->value) != origin_of_tensor(b, of) && is_from(b, then, end))
+      return cvy_fail(CONVOY_ERR_ARGUMENT,
+                      "gradient %d: the tensor has been written since y was computed from it",
+                      (int)i);
+    end = then->from;
   }
   return CONVOY_OK;
 }
@@ -85,20 +119,20 @@ static void find_to(backward *b, int32_t y) {
   b->to[y] = true;
   for (int32_t n = b->nodes - 1; n >= 0; n--) {
     const cvy_graph_node *node = &b->capture->graph->list.node[n];
-    bool leads = false;
-    for (int32_t i = 0; i < node->outputs; i++) leads = leads || b->to[node->out[i]];
-    for (int32_t i = 0; i < node->inputs && leads; i++) b->to[node->in[i]] = true;
+    bool leads = leads_to_y(b, n);
+    for (int32_t i = 0; i < node->inputs && leads; i++) b->to[origin_of(b, node->in[i])] = true;
   }
 }
 
 static void find_from(backward *b, int32_t count, convoy_tensor *const of[]) {
   const cvy_nodes *list = &b->capture->graph->list;
   for (int32_t i = 0; i < count; i++)
-    if (of[i]->value) b->from[of[i]->value - 1] = true;
+    if (of[i]->value) b->from[origin_of_tensor(b, of[i])] = true;
   for (int32_t n = 0; n < b->nodes; n++) {
     const cvy_graph_node *node = &list->node[n];
     bool reached = false;
-    for (int32_t i = 0; i < node->inputs; i++) reached = reached || b->from[node->in[i]];
+    for (int32_t i = 0; i < node->inputs; i++)
+      reached = reached || b->from[origin_of(b, node->in[i])];
     for (int32_t i = 0; i < node->outputs && reached; i++)
       b->from[node->out[i]] = !list->value[node->out[i]].detached;
   }
@@ -154,7 +188,8 @@ static convoy_status pass_on(backward *b, int32_t n) {
   const cvy_graph_node node = b->capture->graph->list.node[n]; /* the list grows meanwhile */
   int32_t steps[CVY_GRADIENT_STEPS];
   uint32_t wanted = 0, given = 0;
-  for (int32_t i = 0; i < node.inputs; i++) wanted |= (uint32_t)b->from[node.in[i]] << i;
+  for (int32_t i = 0; i < node.inputs; i++)
+    wanted |= (uint32_t)b->from[origin_of(b, node.in[i])] << i;
   for (int32_t i = 0; i < node.outputs; i++)
     given |= (uint32_t)(b->gradient[node.out[i]] != NONE) << i;
   if (!wanted || !given) return CONVOY_OK;
@@ -162,7 +197,8 @@ static convoy_status pass_on(backward *b, int32_t n) {
   if (!status) status = note_steps(b, &node, steps);
   for (int32_t i = 0; i < node.inputs && !status; i++) {
     int32_t more = value_of(b, &node, steps, &b->rule->of[i]);
-    if (wanted >> i & 1 && more != NONE) status = add_up(b, &b->gradient[node.in[i]], more);
+    if (wanted >> i & 1 && more != NONE)
+      status = add_up(b, &b->gradient[origin_of(b, node.in[i])], more);
   }
   return status;
 }
@@ -191,7 +227,7 @@ static convoy_status find_results(backward *b, int32_t count, convoy_tensor *con
                                   int32_t *result) {
   convoy_status status = CONVOY_OK;
   for (int32_t i = 0; i < count && !status; i++) {
-    result[i] = of[i]->value ? b->gradient[of[i]->value - 1] : NONE;
+    result[i] = of[i]->value ? b->gradient[origin_of_tensor(b, of[i])] : NONE;
     if (result[i] == NONE) status = add_zeros(b, of[i]->count, &result[i]);
   }
   return status;

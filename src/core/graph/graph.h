@@ -8,7 +8,8 @@
 typedef struct cvy_graph_output {
   convoy_tensor *tensor;
   int32_t value;
-  bool carried; /* the next run reads it: weights, not a loss */
+  int32_t stage; /* that gives it to the tensor */
+  bool carried;  /* the next run reads it: weights, not a loss */
 } cvy_graph_output;
 
 typedef struct cvy_planned_tap cvy_planned_tap;

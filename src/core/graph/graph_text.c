@@ -16,7 +16,7 @@ static void add_node(cvy_text *text, const cvy_graph_node *node) {
 
 static int32_t count_inputs(const convoy_graph *graph) {
   int32_t count = 0;
-  for (int32_t v = 0; v < graph->list.values; v++) count += cvy_graph_reads(&graph->list.value[v]);
+  for (int32_t v = 0; v < graph->list.values; v++) count += cvy_nodes_reads_first(&graph->list, v);
   return count;
 }
 

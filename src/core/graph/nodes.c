@@ -26,8 +26,12 @@ convoy_status cvy_nodes_reserve(cvy_nodes *list, int32_t nodes, int32_t values) 
 }
 
 static int32_t add_value(cvy_nodes *list, int64_t bytes, convoy_tensor *tensor) {
-  list->value[list->values] =
-      (cvy_graph_value){.bytes = bytes, .tensor = tensor, .last_use = -1, .inside = -1};
+  list->value[list->values] = (cvy_graph_value){.bytes = bytes,
+                                                .tensor = tensor,
+                                                .stage = list->stage,
+                                                .origin = list->values,
+                                                .last_use = -1,
+                                                .inside = -1};
   return list->values++;
 }
 
@@ -75,6 +79,11 @@ convoy_status cvy_nodes_set_placed(cvy_graph_node *node, const cvy_problem *plac
   free(node->placed);
   node->placed = copy;
   return CONVOY_OK;
+}
+
+bool cvy_nodes_reads_first(const cvy_nodes *list, int32_t value) {
+  const cvy_graph_value *v = &list->value[value];
+  return cvy_graph_reads(v) && (v->origin == value || !cvy_graph_reads(&list->value[v->origin]));
 }
 
 void cvy_nodes_set_apart(cvy_nodes *list) {

@@ -11,13 +11,15 @@
 
 typedef struct cvy_graph_value {
   int64_t bytes;
-  convoy_tensor *tensor; /* whose value it is at a run's beginning; NULL: a node makes it */
-  const convoy_tensor *stood_for; /* the first that stood for it during the capture, to compare */
-  int32_t last_use;               /* the last node that reads it, -1: none */
-  bool kept;                      /* a tensor gets it at a run's end */
-  bool detached;                  /* gradients do not go through it */
-  int32_t inside;                 /* in a plan's memory it is part of this value, -1: of none */
-  cvy_slice slice;                /* and where it lies in that, which is part of none itself */
+  convoy_tensor *tensor; /* whose value it is when `stage` begins; NULL: a node makes it */
+  int32_t stage;         /* the first that was captured to read it: later ones read the same */
+  int32_t origin;        /* that tensor's value in an earlier stage, which is one with it to
+                            gradients and whoever counts; of most itself */
+  int32_t last_use;      /* the last node that reads it, -1: none */
+  bool kept;             /* a tensor gets it at a run's end */
+  bool detached;         /* gradients do not go through it */
+  int32_t inside;        /* in a plan's memory it is part of this value, -1: of none */
+  cvy_slice slice;       /* and where it lies in that, which is part of none itself */
 } cvy_graph_value;
 
 /* Whether a run reads it from its tensor: one whose gradient is asked for need not be read. */
@@ -53,13 +55,15 @@ typedef struct cvy_nodes {
 
 /* Room for so many more, so that adding them cannot fail. */
 convoy_status cvy_nodes_reserve(cvy_nodes *list, int32_t nodes, int32_t values);
-/* A value that is the tensor's when a run begins. There must be room. */
+/* A value that is the tensor's when the stage begins. There must be room. */
 int32_t cvy_nodes_add_input(cvy_nodes *list, convoy_tensor *tensor);
 /* A node that reads these values, as many as cvy_problem_reads says; its results are new ones. NULL
  * with ERR_MEMORY's sentence. What it returns is valid until the next is added. */
 cvy_graph_node *cvy_nodes_add(cvy_nodes *list, const cvy_problem *problem, const int32_t *in);
 /* The problem with its arrays where they lie in a plan's memory. ERR_MEMORY. */
 convoy_status cvy_nodes_set_placed(cvy_graph_node *node, const cvy_problem *placed);
+/* Whether a run reads it from its tensor, and the same array not as its origin, too. */
+bool cvy_nodes_reads_first(const cvy_nodes *list, int32_t value);
 /* Every value in memory of its own again. */
 void cvy_nodes_set_apart(cvy_nodes *list);
 /* Another problem in the place of a node's. ERR_MEMORY, then nothing has changed. */

@@ -68,7 +68,7 @@ static double budget_of(const cvy_plan *plan) {
   left -= (double)scratch_of(plan);
   for (int32_t v = 0; v < plan->list.values; v++) {
     const cvy_graph_value *value = &plan->list.value[v];
-    if (cvy_graph_reads(value)) left -= (double)value->bytes;
+    if (cvy_nodes_reads_first(&plan->list, v)) left -= (double)value->bytes;
     if (value->kept && !value->tensor) left -= RUNS_HELD * (double)value->bytes;
   }
   return left > 0 ? left : 0;

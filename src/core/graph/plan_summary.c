@@ -24,7 +24,8 @@ static void sum_operations(const cvy_plan *plan, convoy_graph_plan *out) {
     out->bytes += cvy_problem_bytes(problem);
   }
   for (int32_t i = 0; i < plan->inputs; i++)
-    out->read_bytes += plan->list.value[plan->input[i]].bytes;
+    if (cvy_nodes_reads_first(&plan->list, plan->input[i]))
+      out->read_bytes += plan->list.value[plan->input[i]].bytes;
 }
 
 convoy_status cvy_plan_sums(const convoy_graph *graph, const cvy_plan *plan,

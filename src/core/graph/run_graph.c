@@ -78,6 +78,7 @@ static convoy_status compare(const convoy_graph *graph, cvy_store *const steps[]
   convoy_status status = CONVOY_OK;
   *same = true;
   for (int32_t i = 0; i < graph->outputs && !status && *same; i++) {
+    if (steps[i] == planned[i]) continue; /* what a tensor had */
     status = cvy_store_fetch(steps[i]);
     if (!status) status = cvy_store_fetch(planned[i]);
     if (!status && steps[i]->host && planned[i]->host)

@@ -8,25 +8,50 @@
 /* --------------------------------------------------------------------------------------- cutting
  */
 
-/* Which stage makes a value, and the last that reads it; NONE of neither. */
+/* The stage that makes a value, or reads its tensor first, and the last that wants it; NONE. */
 enum { NONE = -1 };
 typedef struct span_of_value {
   int32_t made, read;
 } span_of_value;
 
-static span_of_value *find_spans(const cvy_plan *plan) {
+static void stretch(span_of_value *span, int32_t stage) {
+  if (span->read < stage) span->read = stage;
+}
+
+static void find_reads(const convoy_graph *graph, const cvy_plan *plan, span_of_value *spans) {
+  const cvy_nodes *list = &plan->list;
+  for (int32_t n = 0; n < list->nodes; n++) {
+    const cvy_graph_node *node = &list->node[n];
+    for (int32_t i = 0; i < node->outputs; i++) spans[node->out[i]].made = node->stage;
+    for (int32_t i = 0; i < node->inputs; i++) stretch(&spans[node->in[i]], node->stage);
+  }
+  for (int32_t i = 0; i < graph->outputs; i++)
+    stretch(&spans[plan->result[i]], graph->output[i].stage);
+}
+
+/* Somebody else's memory is read where it is, and not copied, unless a stage writes it before the
+ * last that reads it. */
+static bool is_read_in_place(const convoy_graph *graph, const convoy_tensor *tensor,
+                             int32_t last_read) {
+  if (!tensor->store->foreign) return false;
+  for (int32_t i = 0; i < graph->outputs; i++)
+    if (graph->output[i].tensor == tensor) return graph->output[i].stage >= last_read;
+  return true;
+}
+
+static span_of_value *find_spans(const convoy_graph *graph, const cvy_plan *plan) {
   const cvy_nodes *list = &plan->list;
   span_of_value *spans = malloc(((size_t)list->values + 1) * sizeof *spans);
   if (!spans) {
     cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a graph's stages");
     return NULL;
   }
-  for (int32_t v = 0; v < list->values; v++) spans[v] = (span_of_value){NONE, NONE};
-  for (int32_t n = 0; n < list->nodes; n++) {
-    const cvy_graph_node *node = &list->node[n];
-    for (int32_t i = 0; i < node->outputs; i++) spans[node->out[i]].made = node->stage;
-    for (int32_t i = 0; i < node->inputs; i++)
-      if (spans[node->in[i]].read < node->stage) spans[node->in[i]].read = node->stage;
+  for (int32_t v = 0; v < list->values; v++)
+    spans[v] = (span_of_value){list->value[v].tensor ? list->value[v].stage : NONE, NONE};
+  find_reads(graph, plan, spans);
+  for (int32_t v = 0; v < list->values; v++) {
+    const convoy_tensor *tensor = list->value[v].tensor;
+    if (tensor && is_read_in_place(graph, tensor, spans[v].read)) spans[v].made = NONE;
   }
   return spans;
 }
@@ -35,23 +60,30 @@ static bool is_between(span_of_value span) {
   return span.made != NONE && span.read > span.made;
 }
 
+/* Of the type that the tensor has whose value it is. */
+static convoy_status make_tensor(convoy_graph *graph, const cvy_graph_value *value,
+                                 convoy_tensor **out) {
+  const convoy_tensor *like = value->tensor;
+  int64_t count = value->bytes / (int64_t)sizeof(float);
+  convoy_status status = like ? cvy_tensor_new(graph->context, like->dtype, 1, &like->count, out)
+                              : cvy_tensor_new(graph->context, CONVOY_FLOAT32, 1, &count, out);
+  if (!status) graph->between[graph->tensors_between++] = *out;
+  return status;
+}
+
 static convoy_status make_tensors(convoy_graph *graph, const cvy_plan *plan,
                                   const span_of_value *spans, convoy_tensor **of) {
   convoy_status status = CONVOY_OK;
-  for (int32_t v = 0; v < plan->list.values && !status; v++) {
-    int64_t count = plan->list.value[v].bytes / (int64_t)sizeof(float);
-    of[v] = NULL;
-    if (!is_between(spans[v])) continue;
-    status = cvy_tensor_new(graph->context, CONVOY_FLOAT32, 1, &count, &of[v]);
-    if (!status) graph->between[graph->tensors_between++] = of[v];
-  }
+  for (int32_t v = 0; v < plan->list.values && !status; v++)
+    if (is_between(spans[v])) status = make_tensor(graph, &plan->list.value[v], &of[v]);
   return status;
 }
 
 /* --------------------------------------------------------------------------------------- a stage
  */
 
-/* Values keep their numbers. What an earlier stage has made is what the tensor between has. */
+/* Values keep their numbers. What an earlier stage has made or read is what the tensor between has.
+ */
 static convoy_status copy_list(const cvy_plan *plan, int32_t stage, const span_of_value *spans,
                                convoy_tensor *const *between, cvy_nodes *out) {
   convoy_status status = cvy_nodes_copy(&plan->list, out);
@@ -77,21 +109,18 @@ static convoy_status copy_list(const cvy_plan *plan, int32_t stage, const span_o
 
 static void add_output(convoy_graph *stage, convoy_tensor *tensor, int32_t value) {
   tensor->references++;
-  stage->output[stage->outputs++] = (cvy_graph_output){tensor, value, false};
+  stage->output[stage->outputs++] = (cvy_graph_output){tensor, value, 0, false};
 }
 
-/* What tensors get that other tensors had is given in the first stage. */
 static convoy_status add_outputs(const convoy_graph *graph, const cvy_plan *plan, int32_t number,
                                  const span_of_value *spans, convoy_tensor *const *between,
                                  convoy_graph *stage) {
   size_t most = (size_t)graph->outputs + (size_t)graph->tensors_between + 1;
   stage->output = malloc(most * sizeof *stage->output);
   if (!stage->output) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a graph's stages");
-  for (int32_t i = 0; i < graph->outputs; i++) {
-    int32_t made = spans[plan->result[i]].made;
-    if (made == number || (made == NONE && number == 0))
+  for (int32_t i = 0; i < graph->outputs; i++)
+    if (graph->output[i].stage == number)
       add_output(stage, graph->output[i].tensor, plan->result[i]);
-  }
   for (int32_t v = 0; v < plan->list.values; v++)
     if (between[v] && spans[v].made == number) add_output(stage, between[v], v);
   return CONVOY_OK;
@@ -138,7 +167,7 @@ static convoy_status make(convoy_graph *graph) {
   cvy_plan *plan;
   convoy_status status = cvy_plan_make(graph, cvy_context_engine(graph->context), &plan);
   if (status) return status;
-  span_of_value *spans = find_spans(plan);
+  span_of_value *spans = find_spans(graph, plan);
   status = spans ? make_all(graph, plan, spans) : CONVOY_ERR_MEMORY;
   if (status) cvy_graph_drop_stages(graph);
   free(spans);
