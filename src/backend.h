@@ -55,6 +55,10 @@ typedef struct cvy_algorithm {
   const char *name;
   uint64_t operations; /* CVY_OPERATION_BIT of each that it does */
 
+  /* Whether it is for such a device at all: it may call a library that not all can use. If not,
+   * adds the reason, for which it then accepts no problem. NULL: it is for all. */
+  bool (*serves)(const cvy_facts *facts, cvy_text *reason);
+
   /* Whether it takes the problem. If not, writes the reason, with numbers, and returns false.
    * Whoever asks has checked `operations` before. NULL: takes everything. */
   bool (*accepts)(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason);
@@ -77,9 +81,6 @@ typedef struct cvy_algorithm {
 
   /* Simple enough to be tried, with its default parameters, where others have failed. */
   bool conservative;
-  /* It calls a library that works through OpenCL, and is not for devices that are reached through
-   * something else: `accepts` says so. */
-  bool needs_opencl;
 
   /* For rows that mix neighbouring values (Winograd): how far their results may be from the exact
    * ones, as convoy.h says under Accuracy. They run only where options.winograd allows it, with
@@ -120,7 +121,9 @@ static inline size_t cvy_job_size(const cvy_job *job) {
   return offsetof(cvy_job, problem) + cvy_problem_size(&job->problem);
 }
 static inline bool cvy_algorithm_serves(const cvy_algorithm *algorithm, const cvy_facts *facts) {
-  return !algorithm->needs_opencl || facts->runtime == CVY_RUNTIME_OPENCL;
+  char unread[192];
+  cvy_text reason = cvy_text_in(unread, sizeof unread);
+  return !algorithm->serves || algorithm->serves(facts, &reason);
 }
 static inline bool cvy_algorithm_does(const cvy_algorithm *algorithm, const cvy_problem *problem) {
   return algorithm->operations >> problem->operation & 1;
@@ -383,7 +386,7 @@ typedef struct cvy_backend {
   /* Measured peaks: FMA GFLOP/s and copy GB/s (read plus written). */
   convoy_status (*peak)(cvy_device *device, double *gflops, double *gigabytes);
   /* Adds in words whose threads the loops of a device opened with so many threads (0: its default)
-   * run on. NULL: it has no loops in this process. */
+   * run on, and which library computes products. NULL: it has no loops in this process. */
   void (*team)(int32_t threads, cvy_text *words);
 } cvy_backend;
 

@@ -1,8 +1,6 @@
 /* What CLBlast's products need of a device. */
 #include "ocl/clblast.h"
 
-#include "ocl/im2col_clblast.h"
-
 /* CLBlast's tuned kernels pad matrices to multiples of this at most on the devices that
  * it knows. */
 #define PADDED_TO 128
@@ -17,7 +15,7 @@ int64_t cvy_ocl_clblast_scratch(int64_t m, int64_t n, int64_t k) {
 }
 
 bool cvy_ocl_clblast_runs(const cvy_facts *facts, cvy_text *reason) {
-  if (!cvy_algorithm_serves(&cvy_ocl_im2col_clblast, facts)) {
+  if (facts->runtime != CVY_RUNTIME_OPENCL) {
     cvy_text_add(reason, "CLBlast works through OpenCL, which this device is not reached through");
     return false;
   }

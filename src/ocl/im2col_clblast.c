@@ -71,8 +71,8 @@ static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
 const cvy_algorithm cvy_ocl_im2col_clblast = {
     .name = "ocl.im2col_clblast",
     .operations = CVY_CONV_FILTERED,
+    .serves = cvy_ocl_clblast_runs,
     .accepts = accepts,
     .workspace = workspace,
     .conservative = true,
-    .needs_opencl = true,
 };

@@ -43,8 +43,8 @@ static int64_t workspace(const cvy_problem *problem, const cvy_facts *facts,
 const cvy_algorithm cvy_ocl_matmul_clblast = {
     .name = "ocl.matmul_clblast",
     .operations = CVY_OPERATION_BIT(CVY_MATMUL),
+    .serves = cvy_ocl_clblast_runs,
     .accepts = accepts,
     .workspace = workspace,
     .conservative = true,
-    .needs_opencl = true,
 };
