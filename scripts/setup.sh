@@ -136,6 +136,20 @@ install_clang_runtime() {
   if available "libclang-rt-$major-dev"; then install_packages "libclang-rt-$major-dev"; fi
 }
 
+# OpenBLAS's builds that take one call at a time, for the tests that say what they are used for.
+# Installed, the pthread build would be every program's: alternatives prefer it.
+unpack_openblas() {
+  local kind folder=$root/build/openblas
+  for kind in pthread serial; do
+    compgen -G "$folder/usr/lib/*/openblas-$kind" >/dev/null && continue
+    update_lists
+    mkdir -p "$folder"
+    (cd "$folder" && apt-get "${quick[@]}" -qq download "libopenblas0-$kind" >/dev/null 2>&1 &&
+      dpkg -x "libopenblas0-${kind}"_*.deb . && rm "libopenblas0-${kind}"_*.deb) ||
+      say "no package list has libopenblas0-$kind: the tests of that build are skipped"
+  done
+}
+
 # ------------------------------------------------------------------------------------- Python
 
 has_modules() { "$venv/bin/python" -c "import $1" 2>/dev/null; }
@@ -204,6 +218,7 @@ started=$SECONDS
 install_table
 [ "$mode" = ci ] && install_clang_runtime
 if [ "$mode" != build ]; then
+  unpack_openblas
   install_modules
   install_build_backend
   install_torch

@@ -182,6 +182,15 @@ static void share(cvy_device *device, int64_t count, cvy_range_task *task, void 
   cvy_parallel_items(device->threads, count, do_part, &loop);
 }
 
+static void describe(int32_t wanted, cvy_text *words) {
+  cvy_team_name(wanted, words);
+#if CONVOY_HAVE_OPENBLAS
+  cvy_text_add(words, "; ");
+  cvy_gemm_describe(wanted > 0 ? wanted : cvy_cpu_allowed(), cvy_simd_best()->microkernel.width,
+                    words);
+#endif
+}
+
 const cvy_backend cvy_backend_cpu = {
     .name = "cpu",
     .host_memory = true,
@@ -194,5 +203,5 @@ const cvy_backend cvy_backend_cpu = {
     .usage = usage,
     .share = share,
     .peak = peak,
-    .team = cvy_team_name,
+    .team = describe,
 };

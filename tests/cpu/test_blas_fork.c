@@ -28,7 +28,7 @@ static void expect_child_computes(cvy_device *inherited) {
   if (child == 0) {
     alarm(CHILD_SECONDS);
     bool right = !inherited || cpu_row_is_right(inherited, "cpu.im2col");
-    cvy_device *own = cpu_open(3, WORKSPACE);
+    cvy_device *own = cpu_open(cpu_blas_threads(3), WORKSPACE);
     right = cpu_row_is_right(own, "cpu.im2col") && right;
     cvy_backend_cpu.close(own);
     _exit(right ? 0 : 1);
@@ -40,7 +40,7 @@ static void expect_child_computes(cvy_device *inherited) {
 
 static void child_of_an_engine(void **state) {
   (void)state;
-  cvy_device *device = cpu_open(3, WORKSPACE);
+  cvy_device *device = cpu_open(cpu_blas_threads(3), WORKSPACE);
   expect_child_computes(device);
   assert_true(cpu_row_is_right(device, "cpu.im2col"));
   expect_child_computes(device);
@@ -52,7 +52,7 @@ static void child_of_an_engine(void **state) {
 static void child_of_a_program_with_openmp(void **state) {
   (void)state;
   float *matrix = calloc(3 * SIZE * SIZE, sizeof *matrix);
-  cvy_device *device = cpu_open(3, WORKSPACE);
+  cvy_device *device = cpu_open(cpu_blas_threads(3), WORKSPACE);
   if (omp_set_num_threads) omp_set_num_threads(4);
   cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, SIZE, SIZE, SIZE, 1, matrix, SIZE,
               matrix + SIZE * SIZE, SIZE, 0, matrix + 2 * SIZE * SIZE, SIZE);
@@ -72,7 +72,7 @@ static void *keep_busy(void *device) {
 
 static void child_of_a_busy_engine(void **state) {
   (void)state;
-  cvy_device *busy = cpu_open(3, WORKSPACE);
+  cvy_device *busy = cpu_open(cpu_blas_threads(3), WORKSPACE);
   pthread_t other;
   assert_int_equal(pthread_create(&other, NULL, keep_busy, busy), 0);
   for (int i = 0; i < FORKS; i++) expect_child_computes(NULL);

@@ -13,6 +13,7 @@
 
 #include "base/build_config.h"
 #include "common/cmocka.h"
+#include "common/forks.h"
 #include "cpu/threads/limits.h"
 #include "cpu/threads/threads.h"
 #include "cpu/work.h"
@@ -197,6 +198,10 @@ static void settings_do_no_harm(void **state) {
 
 int main(int argc, char **argv) {
   if (argc > 1 && !strcmp(argv[1], "child")) return be_child();
+  if (cpu_blas_threads(2) < 2) {
+    fputs("skipped: this build of OpenBLAS is not called by several threads\n", stderr);
+    return SKIPPED;
+  }
   if (readlink("/proc/self/exe", self, sizeof self - 1) < 0) return EXIT_FAILURE;
   const struct CMUnitTest tests[] = {cmocka_unit_test(settings_do_no_harm)};
   return cmocka_run_group_tests(tests, NULL, NULL);

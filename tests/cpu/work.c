@@ -65,6 +65,16 @@ bool cpu_choose_named(const cvy_device *device, cpu_work *work, const char *name
   return false;
 }
 
+int32_t cpu_blas_threads(int32_t most) {
+  const cvy_facts facts = {.info.compute_units = most};
+  for (int row = 0; cvy_backend_cpu.algorithms[row]; row++) {
+    const cvy_algorithm *algorithm = cvy_backend_cpu.algorithms[row];
+    if (!strcmp(algorithm->name, "cpu.im2col") && !cvy_algorithm_serves(algorithm, &facts))
+      return 1;
+  }
+  return most;
+}
+
 convoy_status cpu_run(cvy_device *device, cpu_work *work) {
   test_fill_nan(work->out.values, work->out.count);
   return cvy_backend_cpu.run(device, &work->job, NULL);

@@ -27,6 +27,9 @@ bool cpu_choose(const cvy_device *device, cpu_work *work, int row);
 /* Chooses a row by its name. */
 bool cpu_choose_named(const cvy_device *device, cpu_work *work, const char *name);
 
+/* `most`, or 1 where OpenBLAS is a build that cpu.im2col cannot call from several threads. */
+int32_t cpu_blas_threads(int32_t most);
+
 /* Runs the work into an output filled with NaN. */
 convoy_status cpu_run(cvy_device *device, cpu_work *work);
 

@@ -19,7 +19,7 @@ src/cpu/isa    | base/ cpu/isa/
 src/cpu/threads | convoy/ base/ os/ problem/ cpu/threads/
 src/cpu/shared | base/ problem/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/shared/ cpu/blas/
 src/cpu/program | base/ problem/ program/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/program/
-src/cpu/blas   | cpu/threads/ cpu/blas/
+src/cpu/blas   | base/ cpu/threads/ cpu/blas/
 src/cpu/*      | base/ problem/ backend.h cpu/row.h cpu/isa/ cpu/threads/ cpu/shared/ cpu/blas/
 src/ocl        | convoy/ base/ os/ problem/ program/ backend.h ocl/ cl/ CL/
 src/worker     | convoy/ base/ os/ problem/ backend.h worker/

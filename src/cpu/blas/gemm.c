@@ -3,13 +3,14 @@
 #include "cpu/blas/gemm.h"
 
 #include <cblas.h>
+#include <dlfcn.h>
 #include <pthread.h>
 #include <strings.h>
 #include <time.h>
 
 #include "cpu/threads/heartbeat.h"
 
-enum { OPENMP = 2 }; /* of openblas_get_parallel() */
+enum { SERIAL, PTHREAD, OPENMP }; /* of openblas_get_parallel() */
 
 /* Those of the runtime in the process; NULL if neither this library nor OpenBLAS is built with
  * OpenMP. */
@@ -20,8 +21,9 @@ extern void omp_set_num_threads(int count) __attribute__((weak));
 
 /* The OpenMP build takes calls from many threads. The others get one call at a time: the serial
  * build has no lock around its buffers, so that two threads get wrong products, and the pthread
- * build would start its own threads for each of ours. A fork takes the lock for itself, so that no
- * call holds a lock of BLAS's own that the child would wait for; readers let it pass first. */
+ * build would start its own threads for each of ours. So an engine of several threads has no use
+ * for them, and the lock is for several engines of one thread. A fork takes it for itself, so that
+ * no call holds a lock of BLAS's own that the child would wait for; readers let it pass first. */
 #define LOCK_FREE PTHREAD_RWLOCK_WRITER_NONRECURSIVE_INITIALIZER_NP
 static pthread_rwlock_t inside = LOCK_FREE;
 static _Thread_local bool fork_has_it;
@@ -51,6 +53,19 @@ static void handle_forks(void) {
 
 static bool takes_many(void) {
   return openblas_get_parallel() == OPENMP && omp_get_max_threads && omp_set_num_threads;
+}
+
+static const char *kind(void) {
+  static const char *const names[] = {
+      [SERIAL] = "serial", [PTHREAD] = "pthread", [OPENMP] = "OpenMP"};
+  return names[openblas_get_parallel()];
+}
+
+bool cvy_gemm_serves(int32_t threads, cvy_text *reason) {
+  if (threads < 2 || takes_many()) return true;
+  cvy_text_add(reason, "OpenBLAS's %s build takes one call at a time, and %d threads compute",
+               kind(), (int)threads);
+  return false;
 }
 
 static void enter(void) {
@@ -118,4 +133,24 @@ bool cvy_gemm_has_width(int64_t width) {
     if (strcasecmp(core, narrow[i].name) == 0) return narrow[i].width >= width;
   }
   return true;
+}
+
+/* -------------------------------------------------------------------------------- in words */
+
+static const char *file(void) {
+  Dl_info where;
+  return dladdr((void *)cblas_sgemm, &where) && where.dli_fname ? where.dli_fname : "OpenBLAS";
+}
+
+void cvy_gemm_describe(int32_t threads, int64_t width, cvy_text *words) {
+  char why[128];
+  cvy_text reason = cvy_text_in(why, sizeof why);
+  if (!cvy_gemm_serves(threads, &reason))
+    cvy_text_add(words, "no products by %s: %s", file(), why);
+  else if (!cvy_gemm_has_width(width))
+    cvy_text_add(words,
+                 "few products by %s: its loops for %s have shorter vectors than the engine's",
+                 file(), openblas_get_corename());
+  else
+    cvy_text_add(words, "products by %s, its %s build", file(), kind());
 }

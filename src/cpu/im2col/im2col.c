@@ -1,6 +1,7 @@
 /* cpu.im2col: convolution as a matrix product by OpenBLAS, on blocks of columns that stay in
  * cache. */
 #include "cpu/im2col/im2col.h"
+#include "cpu/shared/blas_choice.h"
 #include "cpu/shared/workspace.h"
 #include "problem/conv/conv.h"
 
@@ -32,6 +33,7 @@ static bool fits_blas(const cvy_cpu_im2col_plan *plan) {
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
   cvy_params some;
+  if (!cvy_cpu_blas_runs(facts, reason)) return false;
   defaults(problem, facts, &some);
   cvy_cpu_im2col_plan plan = cvy_cpu_im2col_plan_for(problem, facts, &some);
   if (!fits_blas(&plan)) {
@@ -69,6 +71,7 @@ static void run(const cvy_cpu_call *call) {
 
 const cvy_cpu_row cvy_cpu_im2col = {{.name = "cpu.im2col",
                                      .operations = CVY_CONV_FILTERED,
+                                     .serves = cvy_cpu_blas_runs,
                                      .accepts = accepts,
                                      .workspace = workspace,
                                      .params = params,

@@ -1,6 +1,7 @@
 /* cpu.matmul_blas: blocks of the result by OpenBLAS, each on one thread. */
 #include "cpu/blas/gemm.h"
 #include "cpu/matmul/matmul.h"
+#include "cpu/shared/blas_choice.h"
 
 #define MOST 512    /* rows and columns of a block, so that threads have enough of them */
 #define TERMS 16384 /* that a call sums up at most, so that none takes seconds */
@@ -13,7 +14,7 @@ typedef struct blas_run {
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
   const cvy_matmul_products of = cvy_matmul_products_of(problem);
   int64_t row = cvy_max(cvy_max(of.a.row, of.b.row), of.y.row);
-  (void)facts;
+  if (!cvy_cpu_blas_runs(facts, reason)) return false;
   if (row <= CVY_GEMM_LARGEST) return true;
   cvy_text_add(reason, "rows of %lld elements are too long for BLAS", (long long)row);
   return false;
@@ -64,6 +65,7 @@ static void run(const cvy_cpu_call *call) {
 
 const cvy_cpu_row cvy_cpu_matmul_blas = {{.name = "cpu.matmul_blas",
                                           .operations = CVY_OPERATION_BIT(CVY_MATMUL),
+                                          .serves = cvy_cpu_blas_runs,
                                           .accepts = accepts,
                                           .pays = pays,
                                           .conservative = true},

@@ -19,6 +19,12 @@ static bool is_faster(const cvy_problem *p) {
   return p->operation == CONVOY_BACKWARD_DATA && taps == 1 && strided;
 }
 
+#if CONVOY_HAVE_OPENBLAS
+bool cvy_cpu_blas_runs(const cvy_facts *facts, cvy_text *reason) {
+  return cvy_gemm_serves(facts->info.compute_units, reason);
+}
+#endif
+
 bool cvy_cpu_blas_serves(const cvy_problem *problem, const cvy_facts *facts) {
 #if CONVOY_HAVE_OPENBLAS
   char unread[192];

@@ -5,6 +5,9 @@
 
 #include "backend.h"
 
+/* Whether rows that call OpenBLAS are for an engine with so many threads (cvy_algorithm's
+ * `serves`). If not, adds the reason. */
+bool cvy_cpu_blas_runs(const cvy_facts *facts, cvy_text *reason);
 /* Whether cpu.im2col accepts the problem, and OpenBLAS computes with AVX2 if the engine does: with
  * SSE it is slower at anything. Never in a build without OpenBLAS. */
 bool cvy_cpu_blas_serves(const cvy_problem *problem, const cvy_facts *facts);
