@@ -3,26 +3,32 @@
 A copy is used again only for the same tensor object with the same memory and the same version,
 which PyTorch counts up whenever a tensor is written. Forward always sends anew: `parameter.data` is
 the one door through which memory changes without a new version, and between two forward passes
-programs do use it. Copies go with their tensors, and the oldest when they are too many bytes.
+programs do use it. Copies of tensors that have gone go when the next one is sent, and the oldest
+when they are too many bytes.
 """
 
 from __future__ import annotations
 
 import threading
-import weakref
 from typing import Any, Dict, NamedTuple, Tuple
 
 import torch
+from torch.multiprocessing.reductions import StorageWeakRef
 
 from .._context import Context
 from .._tensor import Tensor as DeviceTensor
 
 
 class _Copy(NamedTuple):
-    of: Any  # weak reference to PyTorch's tensor
+    memory: Any  # weak reference to the tensor's: one to the tensor PyTorch would not swap
     state: Tuple[Any, ...]
     tensor: DeviceTensor
     bytes: int
+
+
+def _storage(tensor: torch.Tensor) -> Any:
+    untyped: Any = getattr(tensor, "untyped_storage", None)  # PyTorch 2
+    return untyped() if untyped is not None else tensor.storage()
 
 
 def _state(tensor: torch.Tensor) -> Tuple[Any, ...]:
@@ -50,28 +56,32 @@ class Copies:
         """The copy that the device has, else a new one: gradients are read more than once."""
         with self._lock:
             kept = self._kept.get(id(tensor))
-        if kept is not None and kept.of() is tensor and kept.state == _state(tensor):
+        if kept is not None and not kept.memory.expired() and kept.state == _state(tensor):
             return kept.tensor
         return self.send(tensor, True)
 
     def forget(self, tensor: torch.Tensor) -> None:
         """Drops the copy of a tensor, if there is one."""
-        self._drop(id(tensor))
+        with self._lock:
+            self._drop(id(tensor))
 
     def _remember(self, tensor: torch.Tensor, copy: DeviceTensor, size: int) -> None:
-        key = id(tensor)
-        of = weakref.ref(tensor, lambda gone: self._drop(key, gone))
+        memory = StorageWeakRef(_storage(tensor))
         with self._lock:
-            self._drop(key)
-            self._kept[key] = _Copy(of, _state(tensor), copy, size)
+            self.drop_gone()
+            self._drop(id(tensor))
+            self._kept[id(tensor)] = _Copy(memory, _state(tensor), copy, size)
             self._bytes += size
             while self._bytes > self._limit:
                 self._drop(next(iter(self._kept)))
 
-    def _drop(self, key: int, of: Any = None) -> None:
-        """Drops the copy of a key, if it is still that of `of`."""
+    def drop_gone(self) -> None:
+        """Drops the copies of tensors whose memory is no more."""
         with self._lock:
-            kept = self._kept.get(key)
-            if kept is not None and (of is None or kept.of is of):
-                del self._kept[key]
-                self._bytes -= kept.bytes
+            for key in [key for key, kept in self._kept.items() if kept.memory.expired()]:
+                self._drop(key)
+
+    def _drop(self, key: int) -> None:
+        kept = self._kept.pop(key, None)
+        if kept is not None:
+            self._bytes -= kept.bytes

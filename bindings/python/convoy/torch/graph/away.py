@@ -9,13 +9,12 @@ from __future__ import annotations
 
 import os
 import weakref
-from typing import Any, Callable, Dict, Iterable, List, NamedTuple, Sequence
+from typing import Any, Callable, Dict, Iterable, List, Sequence
 
 import torch
 
 from ..._context import Context
-from ..._tensor import Tensor as DeviceTensor
-from .mirror import Batch
+from .mirror import Batch, Mirrored
 
 _PROPERTIES = """shape dtype device layout ndim grad requires_grad is_leaf grad_fn _version is_cpu
     is_cuda is_sparse is_quantized is_meta retains_grad output_nr""".split()
@@ -84,17 +83,12 @@ def is_plain(tensor: Any) -> bool:
     return type(tensor) in _AWAY or type(tensor) in _HOME
 
 
-class _Entry(NamedTuple):
-    of: Any  # weak reference to PyTorch's tensor
-    tensor: DeviceTensor  # has the values
-
-
 class Away:
-    """Those of one engine, whose lock it takes."""
+    """Those of one engine, whose lock it takes. Until they come home it keeps them alive."""
 
     def __init__(self, lock: Any, contexts: Sequence[Context]) -> None:
         self._lock, self._contexts = lock, contexts
-        self._entries: Dict[int, _Entry] = {}  # by id
+        self._entries: Dict[int, Mirrored] = {}  # by id of PyTorch's
         self._ended = False
         _all.add(self)
 
@@ -103,31 +97,26 @@ class Away:
         """Whether nothing may leave any more."""
         return self._ended
 
-    def leave(self, tensors: Iterable[torch.Tensor], there: Iterable[DeviceTensor]) -> None:
-        """The newest values of these are there now. To be called with the lock held."""
-        gone = [key for key, entry in self._entries.items() if entry.of() is None]
-        for key in gone:
-            del self._entries[key]
-        for each, tensor in zip(tensors, there):
-            if not is_away(each):
-                self._entries[id(each)] = _Entry(weakref.ref(each), tensor)
-                each.__class__ = _AWAY[type(each)]
+    def leave(self, there: Iterable[Mirrored]) -> None:
+        """The newest values of their tensors are there now. To be called with the lock held."""
+        for each in there:
+            if not is_away(each.of):
+                self._entries[id(each.of)] = each
+                each.of.__class__ = _AWAY[type(each.of)]
 
     def bring_home(self) -> None:
         if not self._entries:
             return
         with self._lock:
-            found = [(entry.of(), entry.tensor) for entry in self._entries.values()]
-            there = [(of, tensor) for of, tensor in found if of is not None]
-            if there:
-                self._read([of for of, _ in there], [tensor for _, tensor in there])
-            for of, _ in there:
-                of.__class__ = _HOME[type(of)]
+            there = list(self._entries.values())
+            self._read(there)
+            for each in there:
+                each.of.__class__ = _HOME[type(each.of)]
             self._entries.clear()
 
-    def _read(self, places: List[torch.Tensor], tensors: List[DeviceTensor]) -> None:
+    def _read(self, there: List[Mirrored]) -> None:
         with as_they_are():
-            Batch(self._contexts[0], tensors).read(places)
+            Batch(self._contexts[0], there).read([each.of for each in there])
 
     def end(self) -> None:
         """All come home, for good: where they are is about to be closed."""

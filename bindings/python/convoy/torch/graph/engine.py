@@ -18,7 +18,7 @@ from ..._release import release
 from ..._tensor import Tensor as DeviceTensor
 from .away import Away
 from .host_memory import HostMemory
-from .mirror import Batch, Mirror, new_tensor
+from .mirror import Batch, Mirror, Mirrored, new_tensor
 from .untouched import Left
 from .values import Value
 
@@ -57,12 +57,15 @@ class Engine:
 
     @property
     def context(self) -> Context:
+        self._open_once()
+        return self._contexts[0]
+
+    def _open_once(self) -> None:
         with self.lock:
             if not self._contexts:
                 self._contexts.append(self._open())
                 self._mirror = Mirror(self._contexts[0])
                 self._memory = HostMemory(self._contexts[0])
-            return self._contexts[0]
 
     @property
     def is_open(self) -> bool:
@@ -117,8 +120,12 @@ class Engine:
 
     def placeholder(self, like: torch.Tensor, held: bool) -> DeviceTensor:
         """What a graph reads for one of PyTorch's; those held are the same in each step."""
-        context = self.context
-        return self._mirror.tensor(like) if held else new_tensor(context, like)
+        return self.mirrored(like) if held else new_tensor(self.context, like)
+
+    def mirrored(self, of: torch.Tensor) -> Mirrored:
+        """The one that has the values of a tensor that is held."""
+        self._open_once()
+        return self._mirror.tensor(of)
 
     def claim(self, values: Sequence[Value]) -> None:
         """While they are captured: these are results."""

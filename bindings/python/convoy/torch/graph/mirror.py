@@ -8,9 +8,8 @@ was changed, by an optimizer, by loading or through `parameter.data`.
 from __future__ import annotations
 
 import ctypes
-import threading
 import weakref
-from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
+from typing import Any, Callable, List, Optional, Sequence
 
 import torch
 
@@ -25,37 +24,42 @@ DTYPES = {torch.float32: "float32", torch.uint8: "uint8", torch.bool: "uint8"}
 
 def new_tensor(context: Context, like: torch.Tensor) -> DeviceTensor:
     """For the values of a tensor of PyTorch's, under its own extents where there may be so many."""
-    shape = tuple(like.shape) if 0 < like.dim() <= 5 else (like.numel(),)
-    return DeviceTensor(context, shape, DTYPES[like.dtype])
+    return DeviceTensor(context, _extents(like), DTYPES[like.dtype])
 
 
-class _Entry(NamedTuple):
-    of: Any  # weak reference to PyTorch's tensor
-    tensor: DeviceTensor
+def _extents(like: torch.Tensor) -> Sequence[int]:
+    return tuple(like.shape) if 0 < like.dim() <= 5 else (like.numel(),)
+
+
+class Mirrored(DeviceTensor):
+    """Has the values of a tensor of PyTorch's, which it keeps alive. Of that there is no weak
+    reference: torch.utils.swap_tensors refuses tensors that have one."""
+
+    def __init__(self, context: Context, of: torch.Tensor) -> None:
+        super().__init__(context, _extents(of), DTYPES[of.dtype])
+        self.of = of
+        self._kind = of.shape, of.dtype
+
+    @property
+    def fits(self) -> bool:
+        """Whether PyTorch's tensor still has the extents and the type of then."""
+        return (self.of.shape, self.of.dtype) == self._kind
 
 
 class Mirror:
-    """One tensor of Convoy's for each of PyTorch's, whichever networks they are in."""
+    """One tensor of Convoy's for each of PyTorch's, whichever networks they are in, for as long as
+    a network or an optimizer has it."""
 
     def __init__(self, context: Context) -> None:
         self._context = context
-        self._entries: Dict[int, _Entry] = {}  # by id
-        self._lock = threading.RLock()  # a tensor may be collected inside these functions
+        #: By id of PyTorch's, which is nobody else's while the entry is there.
+        self._entries: weakref.WeakValueDictionary[int, Mirrored] = weakref.WeakValueDictionary()
 
-    def tensor(self, of: torch.Tensor) -> DeviceTensor:
-        key = id(of)
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is None or entry.of() is not of:
-                gone = weakref.ref(of, lambda ref: self._drop(key, ref))
-                entry = self._entries[key] = _Entry(gone, new_tensor(self._context, of))
-            return entry.tensor
-
-    def _drop(self, key: int, of: Any) -> None:
-        with self._lock:
-            entry = self._entries.get(key)
-            if entry is not None and entry.of is of:
-                del self._entries[key]
+    def tensor(self, of: torch.Tensor) -> Mirrored:
+        found = self._entries.get(id(of))
+        if found is None or not found.fits:
+            found = self._entries[id(of)] = Mirrored(self._context, of)
+        return found
 
 
 class Some:

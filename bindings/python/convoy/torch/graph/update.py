@@ -10,7 +10,7 @@ import torch
 from ..._tensor import Tensor as DeviceTensor
 from .away import is_away
 from .engine import Engine
-from .mirror import Batch, Some, new_tensor
+from .mirror import Batch, Mirrored, Some, new_tensor
 from .rules import Lists, Rule
 
 
@@ -35,11 +35,11 @@ class Bucket(NamedTuple):
 class _Places(NamedTuple):
     """Of one bucket, where the device has what PyTorch has as parameters and state."""
 
-    parameters: List[DeviceTensor]
-    states: Tuple[List[DeviceTensor], ...]
+    parameters: List[Mirrored]
+    states: Tuple[List[Mirrored], ...]
 
     @property
-    def all(self) -> List[DeviceTensor]:
+    def all(self) -> List[Mirrored]:
         return [*self.parameters, *(each for state in self.states for each in state)]
 
 
@@ -124,7 +124,7 @@ class Updates:
             given = captured.write(buckets)
             captured.run()
         del given
-        engine.away.leave(tensors, there)
+        engine.away.leave(there)
         engine.stepped.update(id(move.parameter) for bucket in buckets for move in bucket.moves)
 
     def _for(
@@ -142,8 +142,8 @@ class Updates:
 
 
 def _places(engine: Engine, bucket: Bucket) -> _Places:
-    parameters = [engine.placeholder(move.parameter, True) for move in bucket.moves]
+    parameters = [engine.mirrored(move.parameter) for move in bucket.moves]
     states = zip(*(move.states for move in bucket.moves))
     return _Places(
-        parameters, tuple([engine.placeholder(each, True) for each in state] for state in states)
+        parameters, tuple([engine.mirrored(each) for each in state] for state in states)
     )
