@@ -202,6 +202,14 @@ typedef struct cvy_usage {
   int64_t stalls;            /* times a thread made no progress for too long */
 } cvy_usage;
 
+/* Where the time went that a public call has waited for the device. */
+typedef struct cvy_spent {
+  double whole;     /* seconds that the call had when it began */
+  double once;      /* of those waited: for programs to be compiled, and for kernels' first runs */
+  bool is_new;      /* some of that was seen for certain */
+  int64_t programs; /* that were begun to be compiled meanwhile */
+} cvy_spent;
+
 typedef struct cvy_open_options {
   int32_t threads;         /* CPU engine: 0 = as many as the process may use */
   convoy_team *team;       /* CPU engine: whose threads; NULL = its own. Of this process only */
@@ -210,6 +218,7 @@ typedef struct cvy_open_options {
   int64_t memory_limit;    /* of a device, bytes; 0: none */
   double *budget;          /* seconds the public call may still wait for the device: waits, also
                               later ones, are taken off. NULL: not bounded. Of this process only */
+  cvy_spent *spent;        /* the same call's, of this process only. NULL: nobody asks */
   double dispatch;         /* seconds one kernel launch should not exceed; 0: the engine's choice */
   double build_wait;       /* seconds to wait for another process that compiles the same program */
 } cvy_open_options;
@@ -217,6 +226,15 @@ typedef struct cvy_open_options {
 /* ---------------------------------------------------------------------------------- backend */
 
 typedef struct cvy_device cvy_device; /* each backend has its own */
+
+/* A device that was still compiling, or running kernels for the first time, when a call's time was
+ * over is no device that failed. It is left to itself: it compiles what it has been given, carries
+ * out nothing more of it, and its commands fail until `clear`, which finds it empty. */
+typedef enum cvy_behind {
+  CVY_BEHIND_NOT, /* what fails has failed */
+  CVY_BEHIND_STILL,
+  CVY_BEHIND_DONE /* it has compiled all of it: `clear` would not wait */
+} cvy_behind;
 
 /* Does [begin, end) of what a backend's threads share. */
 typedef void cvy_range_task(void *arg, int64_t begin, int64_t end);
@@ -351,6 +369,14 @@ typedef struct cvy_backend {
    * touched. After ERR_INTERRUPTED (`interrupt`, as in wait) the device is only good for closing.
    * NULL: there is nothing to compile. */
   convoy_status (*build)(cvy_device *device, const cvy_job *job, const volatile int *interrupt);
+  /* [d] Has the device compile what the job needs when it comes to it, for its own use. Nobody
+   * waits and nobody hears of a failure; where there is no room, or it has been asked before,
+   * nothing happens. A device that is behind takes it too. NULL if `build` is. */
+  void (*prepare)(cvy_device *device, const cvy_job *job);
+  /* [d] Looks, without waiting, whether the device is behind, and still gets on: where it does not,
+   * it fails now. `at` (may be NULL) gets the job that it is at, as far as that is known, else one
+   * whose algorithm is -1. NULL: it never is behind. */
+  cvy_behind (*behind)(cvy_device *device, cvy_job *at);
   /* [d] Waits until command `ticket` is under way, so that all it needed is compiled. Fails as wait
    * does, which then says more. NULL if `build` is. */
   convoy_status (*begun)(cvy_device *device, uint64_t ticket, const volatile int *interrupt);
@@ -364,10 +390,11 @@ typedef struct cvy_backend {
   /* [d] Looks, without waiting, how far the device is, and tells its observer. False: looking again
    * would show nothing new before the next command. NULL: it cannot say. */
   bool (*poll)(cvy_device *device);
-  /* [d] Makes a faulted device usable again. *emptied becomes true, with any status, if what was on
-   * the device is lost: all arrays are gone, tickets go on counting. ERR_DEADLINE: not now (the
-   * budget is spent, or it was started anew too often recently); later calls may ask again.
-   * ERR_DEVICE: it is gone for good. */
+  /* [d] Makes a faulted device usable again, or one that is behind, for which it waits. *emptied
+   * becomes true, with any status, if what was on the device is lost: all arrays are gone, tickets
+   * go on counting. An engine that is called with it true drops its arrays and plans itself.
+   * ERR_DEADLINE: not now (the budget is spent, or it was started anew too often recently); later
+   * calls may ask again. ERR_DEVICE: it is gone for good. */
   convoy_status (*clear)(cvy_device *device, bool *emptied);
 
   /* [d] Host memory that the device's process can reach without a copy; `read` and `write`
@@ -399,6 +426,7 @@ typedef enum cvy_phase {
   CVY_PHASE_PROBING,
   CVY_PHASE_OPENING,
   CVY_PHASE_COMPILING,
+  CVY_PHASE_LIBRARY, /* somebody else's, which may be compiling */
   CVY_PHASE_TRANSFERRING,
   CVY_PHASE_RUNNING,
   CVY_PHASES

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <strings.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/base.h"
 
@@ -93,6 +94,13 @@ void cvy_set_log(convoy_log_fn *fn, void *user, convoy_log_level level) {
 
 bool cvy_log_wanted(convoy_log_level level) {
   return level != CONVOY_LOG_OFF && (int)level <= current_level();
+}
+
+bool cvy_log_is_watched(void) {
+  pthread_mutex_lock(&lock);
+  bool ours = !sink;
+  pthread_mutex_unlock(&lock);
+  return ours && isatty(STDERR_FILENO);
 }
 
 /* ----------------------------------------------------------------------------------- lines */

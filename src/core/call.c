@@ -28,7 +28,7 @@ void cvy_lock(convoy_context *context) {
   if (context->forked) leave_parent(context);
   memset(&context->call, 0, sizeof(context->call));
   context->call.start = cvy_clock();
-  context->call.budget = context->options.wait_budget;
+  context->call.budget = context->call.spent.whole = context->options.wait_budget;
 }
 
 void cvy_unlock(convoy_context *context) {
@@ -49,6 +49,7 @@ convoy_status cvy_enter(convoy_context *context) {
 }
 
 convoy_status cvy_leave(convoy_context *context, convoy_status status) {
+  cvy_report_rest(context);
   convoy_event_fn *fn = context->event_fn;
   void *user = context->event_user;
   int32_t count = 0;

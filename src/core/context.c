@@ -118,6 +118,7 @@ convoy_status cvy_open(const convoy_options *given, convoy_context **out) {
   if (!context) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a context");
   context->options = options;
   context->options.open.budget = &context->call.budget;
+  context->options.open.spent = &context->call.spent;
   cvy_lock(context);
   status = start(context);
   if (status) {

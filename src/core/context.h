@@ -27,11 +27,13 @@ typedef struct cvy_node cvy_node;
 typedef struct cvy_call {
   double start;
   double budget;            /* seconds it may still wait for the device, see cvy_open_options */
+  cvy_spent spent;          /* where they went */
   const cvy_engine *engine; /* that carried out the last operation; NULL: nothing to carry out */
   cvy_choice choice;
-  int32_t faults;
+  int32_t faults; /* attempts that came to nothing, for whatever reason */
   convoy_status first_fault;
   char sentence[256]; /* of the first fault */
+  int32_t failovers; /* operations computed elsewhere; of many only the first have a line each */
   bool interruptible;
   bool only_here; /* what the device does not do is an error */
 } cvy_call;
@@ -68,6 +70,7 @@ struct convoy_context {
   cvy_engine cpu;
   cvy_engine device; /* .device NULL: none; then operations run on the CPU engine */
   bool suspended;    /* the device could not be had back yet; a later call tries again */
+  bool behind;       /* it is suspended because it is still compiling (CVY_BEHIND_STILL) */
   bool wants_cpu;    /* the CPU engine is what was asked for */
   bool lost;         /* the device failed for good and failover is off: operations fail */
   char lost_sentence[256];
@@ -151,6 +154,8 @@ const cvy_engine *cvy_context_engine(const convoy_context *context);
 /* One line of log, one counter, one event. `algorithm` may be "". */
 void cvy_report(convoy_context *context, convoy_event_kind kind, convoy_status status,
                 const char *algorithm, const char *format, ...) CVY_PRINTF(5, 6);
+/* A call ends: a line for what has had none. */
+void cvy_report_rest(convoy_context *context);
 /* Takes the queued events away; the caller frees them. */
 convoy_event *cvy_take_events(convoy_context *context, int32_t *count);
 /* The device is about to go; what it has counted stays. */

@@ -5,7 +5,7 @@
 
 #include "core/context.h"
 
-enum { FIRST_EVENTS = 8 };
+enum { FIRST_EVENTS = 8, FAILOVER_LINES = 3 };
 
 /* NULL for kinds that are not counted. */
 static int64_t *counter(convoy_health *health, convoy_event_kind kind) {
@@ -28,6 +28,18 @@ static convoy_event *next_event(convoy_context *context) {
   return &context->events[context->event_count++];
 }
 
+/* One fault may mean a thousand operations: of each call the first few have a line. */
+static bool has_line(convoy_context *context, convoy_event_kind kind) {
+  return kind != CONVOY_EVENT_FAILOVER || ++context->call.failovers <= FAILOVER_LINES;
+}
+
+void cvy_report_rest(convoy_context *context) {
+  int32_t rest = context->call.failovers - FAILOVER_LINES;
+  if (rest > 0)
+    cvy_log(CONVOY_LOG_WARNING, "and %d more computed by %s instead of %s", (int)rest,
+            context->cpu.facts.info.id, context->device.facts.info.id);
+}
+
 void cvy_report(convoy_context *context, convoy_event_kind kind, convoy_status status,
                 const char *algorithm, const char *format, ...) {
   convoy_event event = {sizeof(event), kind, status, 0, "", "", ""};
@@ -40,7 +52,7 @@ void cvy_report(convoy_context *context, convoy_event_kind kind, convoy_status s
   cvy_text_copy(event.device, sizeof(event.device), context->device.facts.info.id);
   cvy_text_copy(event.algorithm, sizeof(event.algorithm), algorithm);
 
-  cvy_log(CONVOY_LOG_WARNING, "%s", line);
+  if (has_line(context, kind)) cvy_log(CONVOY_LOG_WARNING, "%s", line);
   int64_t *count = counter(&context->health, kind);
   if (count) ++*count;
   /* What happened while the context was opened is reported when the callback is set. */

@@ -176,6 +176,26 @@ void cvy_problem_text(const cvy_problem *problem, char *text, size_t size) {
   cvy_operation_of(problem)->print(problem, text, size);
 }
 
+/* Ends a part of a text that is too long. */
+static void add_brief(cvy_text *out, const char *from, size_t length) {
+  int most = (int)(length > CVY_BRIEF ? CVY_BRIEF : length);
+  cvy_text_add(out, "%.*s%s", most, from, length > CVY_BRIEF ? "..." : "");
+}
+
+void cvy_problem_brief(const cvy_problem *problem, char *text, size_t size) {
+  char whole[CONVOY_PROBLEM_TEXT];
+  cvy_problem_text(problem, whole, sizeof whole);
+  const char *on = strstr(whole, " on ");
+  if (!on) {
+    cvy_text_copy(text, size, whole);
+    return;
+  }
+  cvy_text out = cvy_text_in(text, size);
+  add_brief(&out, whole, (size_t)(on - whole));
+  cvy_text_add(&out, " on ");
+  add_brief(&out, on + 4, strlen(on + 4));
+}
+
 static const char added[] = ", added to what is there";
 
 /* Cuts what says that the problem accumulates off its end. */

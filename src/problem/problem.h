@@ -125,6 +125,10 @@ double cvy_problem_bound(const cvy_problem *problem, double magnitude);
 /* As text, for logs, sentences and records. Always fits CONVOY_PROBLEM_TEXT bytes; "?" for what no
  * call can have made. */
 void cvy_problem_text(const cvy_problem *problem, char *text, size_t size);
+/* The same for people, who read it in passing: of what comes before " on ", a program, and of what
+ * comes behind it no more than CVY_BRIEF characters each. */
+enum { CVY_BRIEF = 40 };
+void cvy_problem_brief(const cvy_problem *problem, char *text, size_t size);
 /* The problem of a text that cvy_problem_text, cvy_class_example or an earlier version wrote; false
  * if it is none. */
 bool cvy_problem_read(const char *text, cvy_problem *out);

@@ -51,6 +51,7 @@ static convoy_status lose(cvy_channel *channel, convoy_status status, const char
 
 /* The other side was found gone; `how` it went. */
 static convoy_status lose_gone(cvy_channel *channel, const char *how) {
+  channel->behind = false;
   channel->by_accident = true;
   return lose(channel, CONVOY_ERR_DEVICE, how);
 }
@@ -63,8 +64,10 @@ void cvy_channel_lose(cvy_channel *channel, convoy_status status, const char *wh
 
 static cvy_progress progress_of(const cvy_channel *channel) {
   const cvy_wire *wire = channel->wire;
-  uint64_t completed = atomic_load(&wire->completed);
-  return (cvy_progress){.moved = completed + atomic_load(&wire->taken) + atomic_load(&wire->pulse),
+  uint64_t completed = atomic_load(&wire->completed), compiles = atomic_load(&wire->compiles);
+  uint64_t others = atomic_load(&wire->taken) + atomic_load(&wire->pulse);
+  return (cvy_progress){.moved = completed + compiles + others,
+                        .compiles = compiles,
                         .phase = cvy_wire_get_phase(wire),
                         .first_run = atomic_load(&wire->first_run) > completed};
 }
@@ -73,6 +76,7 @@ static cvy_progress_timeout timeout_for(cvy_channel *channel, const char *what) 
   const cvy_peer *peer = &channel->peer;
   cvy_progress_timeout timeout = {.deadlines = channel->deadlines,
                                   .budget = channel->budget,
+                                  .spent = channel->spent,
                                   .what = what,
                                   .worker = is_here(peer) ? cvy_process_id() : peer->process.pid,
                                   .worker_is_self = is_here(peer),
@@ -80,6 +84,23 @@ static cvy_progress_timeout timeout_for(cvy_channel *channel, const char *what) 
   const cvy_progress now = progress_of(channel);
   cvy_progress_timeout_begin(&timeout, &now);
   return timeout;
+}
+
+/* The call's time is over, for nobody's fault. What it was given the other side still compiles. */
+static convoy_status fall_behind(cvy_channel *channel, convoy_status status, const char *why) {
+  cvy_wire *wire = channel->wire;
+  cvy_text_copy(channel->why, sizeof channel->why, why);
+  channel->lost_status = status;
+  channel->lost = channel->behind = true;
+  channel->completed = atomic_load(&wire->completed);
+  channel->step = -1;
+  atomic_store(&wire->void_to, channel->posted);
+  atomic_store(&wire->wanted, channel->posted);
+  cvy_doorbell_ring(&wire->work);
+  channel->watch = timeout_for(channel, "programs to be compiled");
+  channel->watch.budget = channel->watch.meter.budget = NULL;
+  channel->watch.spent = NULL;
+  return lost(channel);
 }
 
 /* Whether the other side is gone, or has had its time. */
@@ -91,7 +112,16 @@ static convoy_status check_peer(cvy_channel *channel, cvy_progress_timeout *time
   const convoy_status status = cvy_progress_timeout_check(timeout, &now);
   if (!status) return CONVOY_OK;
   cvy_text_copy(why, sizeof why, cvy_last_error());
+  if (timeout->excused && channel->may_be_behind) return fall_behind(channel, status, why);
+  channel->behind = false;
   return lose(channel, status, why);
+}
+
+cvy_behind cvy_channel_behind(cvy_channel *channel) {
+  if (!channel->behind) return CVY_BEHIND_NOT;
+  if (atomic_load(&channel->wire->completed) >= channel->posted) return CVY_BEHIND_DONE;
+  cvy_notice_look(&channel->notice, channel->wire);
+  return check_peer(channel, &channel->watch) ? CVY_BEHIND_NOT : CVY_BEHIND_STILL;
 }
 
 /* A counter of the other side; it can never be ahead of what was posted. */
@@ -122,10 +152,17 @@ static convoy_status await(cvy_channel *channel, _Atomic uint64_t *counter, uint
     if (!status) status = check_interrupt(interrupt);
     if (!status) status = check_peer(channel, &timeout);
     if (status) break;
+    cvy_notice_look(&channel->notice, channel->wire);
     cvy_doorbell_wait(&channel->wire->progress, seen, CVY_LOOK_SECONDS);
   }
   cvy_progress_timeout_end(&timeout);
   return status;
+}
+
+convoy_status cvy_channel_catch_up(cvy_channel *channel) {
+  channel->lost = channel->behind = false;
+  return await(channel, &channel->wire->completed, channel->posted, NULL,
+               "programs to be compiled");
 }
 
 convoy_status cvy_channel_taken(cvy_channel *channel, uint64_t ticket,
@@ -181,19 +218,31 @@ static bool is_full(cvy_channel *channel, uint64_t number) {
   return number - channel->taken > CVY_WIRE_SLOTS;
 }
 
-convoy_status cvy_channel_post(cvy_channel *channel, const cvy_command *command, uint64_t *ticket) {
+static void put(cvy_channel *channel, const cvy_command *command, uint64_t number) {
   cvy_wire *wire = channel->wire;
+  cvy_wire_copy_command(&wire->slots[number % CVY_WIRE_SLOTS], command);
+  channel->posted = number;
+  atomic_store(&wire->posted, number);
+  if (channel->behind) atomic_store(&wire->wanted, number);
+  cvy_doorbell_ring(&wire->work);
+  cvy_peer_step(&channel->peer, NULL);
+}
+
+bool cvy_channel_put(cvy_channel *channel, const cvy_command *command) {
+  uint64_t number = channel->posted + 1;
+  if ((channel->lost && !channel->behind) || is_full(channel, number)) return false;
+  put(channel, command, number);
+  return true;
+}
+
+convoy_status cvy_channel_post(cvy_channel *channel, const cvy_command *command, uint64_t *ticket) {
   uint64_t number = channel->posted + 1;
   if (channel->lost) return lost(channel);
   if (is_full(channel, number)) { /* waking for every slot would take longer than the commands */
     convoy_status status = cvy_channel_taken(channel, number - CVY_WIRE_SLOTS / 2, NULL);
     if (status) return status;
   }
-  cvy_wire_copy_command(&wire->slots[number % CVY_WIRE_SLOTS], command);
-  channel->posted = number;
-  atomic_store(&wire->posted, number);
-  cvy_doorbell_ring(&wire->work);
-  cvy_peer_step(&channel->peer, NULL);
+  put(channel, command, number);
   if (ticket) *ticket = number;
   return CONVOY_OK;
 }

@@ -2,6 +2,7 @@
 #ifndef CVY_CHANNEL_H
 #define CVY_CHANNEL_H
 
+#include "worker/notice.h"
 #include "worker/peer.h"
 #include "worker/progress_timeout.h"
 
@@ -14,9 +15,14 @@ typedef struct cvy_channel {
   uint64_t taken; /* as last seen */
   cvy_deadlines *deadlines;
   double *budget;    /* seconds that waits may take, as in cvy_open_options */
+  cvy_spent *spent;  /* the same */
   bool on_processor; /* the device is one */
   bool lost;         /* the other side is gone, or hangs, or writes nonsense: for good */
-  bool by_accident;  /* it was gone, or something came between the two */
+  bool may_be_behind;
+  bool behind; /* it is not lost for good, but is left to itself (CVY_BEHIND_STILL) */
+  cvy_progress_timeout watch; /* then: whether it still gets on */
+  cvy_notice notice;
+  bool by_accident; /* it was gone, or something came between the two */
   convoy_status lost_status;
   char why[256];
   uint64_t completed;           /* when it was lost */
@@ -35,6 +41,14 @@ convoy_status cvy_channel_open(cvy_channel *channel, int32_t isolation, cvy_dead
 void cvy_channel_close(cvy_channel *channel);
 /* A channel whose other side has failed to do what it must: ends that for good. */
 void cvy_channel_lose(cvy_channel *channel, convoy_status status, const char *why);
+
+/* Whether the other side is behind; one that does not get on any more is lost. */
+cvy_behind cvy_channel_behind(cvy_channel *channel);
+/* Waits until it has caught up, and takes the channel into use again. */
+convoy_status cvy_channel_catch_up(cvy_channel *channel);
+/* Puts a command that nobody waits for into the ring, also of one that is behind; false: there is
+ * no room. */
+bool cvy_channel_put(cvy_channel *channel, const cvy_command *command);
 
 /* Puts a command into the ring; *ticket (may be NULL) is its number. Waits only for room. */
 convoy_status cvy_channel_post(cvy_channel *channel, const cvy_command *command, uint64_t *ticket);

@@ -39,8 +39,7 @@ static convoy_status open_device(cvy_server *server, const cvy_command *command)
 }
 
 static convoy_status clear(cvy_server *server, const cvy_command *command) {
-  (void)command;
-  bool emptied;
+  bool emptied = command->count != 0;
   convoy_status status = server->module->engine->clear(server->device, &emptied);
   if (status) return relay(server, status);
   server->faulted = false;
@@ -244,6 +243,19 @@ static convoy_status build(cvy_server *server, const cvy_command *command) {
   return relay(server, server->module->engine->build(server->device, &command->job, NULL));
 }
 
+/* What cannot be compiled fails when it is to run. */
+convoy_status cvy_server_prepare(cvy_server *server, const cvy_command *command) {
+  const cvy_backend *engine = server->module->engine;
+  if (engine->prepare) engine->prepare(server->device, &command->job);
+  return CONVOY_OK;
+}
+
+static convoy_status prepare(cvy_server *server, const cvy_command *command) {
+  convoy_status status = cvy_server_prepare(server, command);
+  atomic_fetch_add(&server->wire->prepared, 1);
+  return status;
+}
+
 const cvy_handler cvy_handlers[CVY_WIRE_KINDS] = {
     [CVY_WIRE_LIST] = {list, true, true, true, CVY_PHASE_PROBING},
     [CVY_WIRE_OPEN] = {open_device, true, true, true, CVY_PHASE_OPENING},
@@ -259,6 +271,7 @@ const cvy_handler cvy_handlers[CVY_WIRE_KINDS] = {
     [CVY_WIRE_ZERO] = {.handle = zero, .phase = CVY_PHASE_TRANSFERRING},
     [CVY_WIRE_RUN] = {.handle = run, .phase = CVY_PHASE_RUNNING},
     [CVY_WIRE_BUILD] = {build, true, false, false, CVY_PHASE_COMPILING},
+    [CVY_WIRE_PREPARE] = {prepare, false, true, false, CVY_PHASE_RUNNING},
     [CVY_WIRE_ADOPT] = {.handle = adopt, .phase = CVY_PHASE_TRANSFERRING},
     [CVY_WIRE_USE_STREAM] = {use_stream, true, false, false, CVY_PHASE_RUNNING},
     [CVY_WIRE_USE_ALLOCATOR] = {use_allocator, true, false, false, CVY_PHASE_RUNNING},

@@ -54,6 +54,7 @@ static const struct {
     [CVY_PHASE_PROBING] = {CVY_DEADLINE_PROBE, "listing devices"},
     [CVY_PHASE_OPENING] = {CVY_DEADLINE_START, "opening the device"},
     [CVY_PHASE_COMPILING] = {CVY_DEADLINE_COMPILE, "compiling a program"},
+    [CVY_PHASE_LIBRARY] = {CVY_DEADLINE_COMPILE, "in a library that compiles what it needs"},
     [CVY_PHASE_TRANSFERRING] = {CVY_DEADLINE_TRANSFER, "transferring"},
     [CVY_PHASE_RUNNING] = {CVY_DEADLINE_RUN, "running"},
 };

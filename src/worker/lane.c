@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "worker/abandoned.h"
-#include "worker/lane_device.h"
+#include "worker/lane_behind.h"
 #include "worker/lane_memory.h"
 #include "worker/lane_plans.h"
 #include "worker/zero_copy.h"
@@ -103,6 +103,7 @@ static convoy_status start(cvy_device *device, double *budget, uint64_t begin, c
   if (status) cvy_channel_close(channel);
   tell_marker(device);
   channel->on_processor = !status && facts->info.type == CONVOY_DEVICE_CPU;
+  if (!status) cvy_lane_behind_begin(device);
   return status;
 }
 
@@ -343,8 +344,10 @@ static convoy_status restart(cvy_device *device) {
 static convoy_status clear(cvy_device *device, bool *emptied) {
   cvy_channel *channel = &device->channel;
   cvy_wire_reply reply;
-  cvy_command command = {.kind = CVY_WIRE_CLEAR};
-  *emptied = false;
+  cvy_command command = {.kind = CVY_WIRE_CLEAR, .count = channel->behind};
+  *emptied = channel->behind;
+  if (channel->behind) cvy_channel_catch_up(channel);
+  if (channel->behind) return cvy_fail(CONVOY_ERR_DEADLINE, "%s", channel->why);
   if (!channel->lost && !cvy_channel_ask(channel, &command, NULL, &reply)) return CONVOY_OK;
   /* A device that cannot even be cleared needs a fresh process. */
   cvy_channel_lose(channel, CONVOY_ERR_DEVICE, cvy_last_error());
@@ -465,6 +468,8 @@ const cvy_backend cvy_backend_ocl = {
     .plan_drop = cvy_lane_plan_drop,
     .plan_step = cvy_lane_plan_step,
     .build = build,
+    .prepare = cvy_lane_prepare,
+    .behind = cvy_lane_behind,
     .begun = begun,
     .wait = wait_for,
     .mark = mark,

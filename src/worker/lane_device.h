@@ -10,6 +10,9 @@ typedef struct cvy_fresh_workers {
   int32_t count;
 } cvy_fresh_workers;
 
+/* Hashes of jobs that the worker was asked to prepare; a place is overwritten when two want it. */
+enum { CVY_ASKED = 1024 };
+
 struct cvy_device {
   cvy_channel channel;
   cvy_staging staging, fetches;
@@ -19,6 +22,7 @@ struct cvy_device {
   cvy_open_options options;
   char marker[512]; /* as each worker is told */
   cvy_fresh_workers recent;
+  uint64_t asked[CVY_ASKED];
 };
 
 #endif

@@ -16,14 +16,27 @@
 /* Between two looks into /proc: so long, or this part of a deadline. */
 #define LOOK_SECONDS 0.1
 #define LOOK_PART 0.1
+/* Of a call's time: more than that in a library's hands was for compiling. */
+#define ONCE_SHARE 0.05
 
 void cvy_progress_timeout_begin(cvy_progress_timeout *timeout, const cvy_progress *now) {
   timeout->meter = cvy_meter_begin(timeout->budget);
   timeout->seen = *now;
+  timeout->had = timeout->budget ? *timeout->budget : 0;
   timeout->begin = timeout->looked = timeout->meter.last;
   timeout->asleep = cvy_os.clock_with_sleep() - timeout->begin;
   timeout->still = timeout->in_phase = timeout->unlooked = 0;
   timeout->cpu_seconds = -1;
+}
+
+/* What is done once: compiling, and a kernel's first run, in which drivers do what they have left
+ * to do. A library may compile or not. */
+static void note_once(cvy_spent *spent, const cvy_progress *seen, double seconds) {
+  bool is_first = seen->phase == CVY_PHASE_RUNNING && seen->first_run;
+  bool is_new = seen->phase == CVY_PHASE_COMPILING || is_first;
+  if (is_new || seen->phase == CVY_PHASE_LIBRARY) spent->once += seconds;
+  if (seen->phase == CVY_PHASE_COMPILING && !spent->programs) spent->programs = 1;
+  spent->is_new |= is_new;
 }
 
 /* What passed since the last check. A device that wakes up with the machine takes its time. */
@@ -35,11 +48,16 @@ static void count(cvy_progress_timeout *timeout) {
   timeout->still = slept ? 0 : timeout->still + counted;
   timeout->in_phase = slept ? 0 : timeout->in_phase + counted;
   timeout->unlooked += slept ? 0 : counted;
-  if (slept) cvy_meter_uncharge(&timeout->meter, counted);
+  if (slept)
+    cvy_meter_uncharge(&timeout->meter, counted);
+  else if (timeout->spent)
+    note_once(timeout->spent, &timeout->seen, counted);
 }
 
 static void note_progress(cvy_progress_timeout *timeout, const cvy_progress *now) {
   bool moved = now->moved != timeout->seen.moved;
+  if (timeout->spent) timeout->spent->programs += (int64_t)(now->compiles - timeout->seen.compiles);
+  timeout->seen.first_run = now->first_run;
   if (!moved && now->phase == timeout->seen.phase) return;
   if (moved)
     cvy_deadlines_learn(timeout->deadlines, cvy_deadline_kind_of(timeout->seen.phase),
@@ -88,6 +106,23 @@ static convoy_status missed(const cvy_progress_timeout *timeout, const char *why
                   timeout->worker, cvy_phase_text(timeout->seen.phase));
 }
 
+/* The call's time is over, and the worker gets on. */
+static convoy_status is_over(cvy_progress_timeout *timeout) {
+  const cvy_spent *spent = timeout->spent;
+  double waited = timeout->meter.last - timeout->begin;
+  char once[96] = "";
+  cvy_text text = cvy_text_in(once, sizeof once);
+  timeout->excused = spent && (spent->is_new || spent->once > ONCE_SHARE * spent->whole);
+  if (timeout->excused)
+    cvy_text_add(&text, ", %.1f s of it for compiling (%lld programs) and first runs", spent->once,
+                 (long long)spent->programs);
+  return cvy_fail(CONVOY_ERR_DEADLINE,
+                  "waited %.1f s for %s: the call's budget of %.1f s is used up%s; worker process "
+                  "%d was %s",
+                  waited, timeout->what, spent ? spent->whole : timeout->had, once, timeout->worker,
+                  cvy_phase_text(timeout->seen.phase));
+}
+
 convoy_status cvy_progress_timeout_check(cvy_progress_timeout *timeout,
                                          const cvy_progress *progress) {
   count(timeout);
@@ -99,10 +134,7 @@ convoy_status cvy_progress_timeout_check(cvy_progress_timeout *timeout,
     return missed(timeout, "no progress within the deadline", deadline);
   if (by_cpu_time(timeout) && timeout->in_phase >= CVY_WALL_TIMES * deadline)
     return missed(timeout, "busy beyond the longest time", CVY_WALL_TIMES * deadline);
-  if (timeout->budget && *timeout->budget <= 0)
-    return missed(timeout, "no more time in the call's budget",
-                  timeout->meter.last - timeout->begin);
-  return CONVOY_OK;
+  return timeout->budget && *timeout->budget <= 0 ? is_over(timeout) : CONVOY_OK;
 }
 
 void cvy_progress_timeout_end(cvy_progress_timeout *timeout) {

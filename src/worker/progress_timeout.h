@@ -8,7 +8,8 @@
 
 /* Signs of progress, as shared memory shows them. */
 typedef struct cvy_progress {
-  uint64_t moved; /* another number: something has completed */
+  uint64_t moved;    /* another number: something has completed */
+  uint64_t compiles; /* programs that were begun to be compiled */
   cvy_phase phase;
   bool first_run;
 } cvy_progress;
@@ -16,6 +17,7 @@ typedef struct cvy_progress {
 typedef struct cvy_progress_timeout {
   cvy_deadlines *deadlines;
   double *budget;      /* the call's, as in cvy_meter */
+  cvy_spent *spent;    /* the same call's; NULL: nobody asks */
   const char *what;    /* is waited for: "the result" */
   int worker;          /* pid */
   bool worker_is_self; /* a thread of this process: its state and times are not to be told apart */
@@ -23,7 +25,9 @@ typedef struct cvy_progress_timeout {
 
   cvy_meter meter;
   cvy_progress seen;
-  double begin, asleep;   /* clocks */
+  double begin, asleep; /* clocks */
+  double had;           /* of the budget when the wait began */
+  bool excused; /* what went of it to things that are done once was not the device's fault */
   double still, in_phase; /* seconds counted: without progress; in this phase */
   double looked;          /* when /proc was read */
   double unlooked;        /* seconds counted since then */

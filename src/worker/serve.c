@@ -50,9 +50,15 @@ convoy_status cvy_serve_greet(int socket, cvy_shared *ring, int *client) {
 
 /* ------------------------------------------------------------------------- progress */
 
-static cvy_phase set_phase(void *user, cvy_phase phase) {
-  cvy_server *server = user;
+static cvy_phase set_phase(cvy_server *server, cvy_phase phase) {
   return (cvy_phase)atomic_exchange(&server->wire->phase, phase);
+}
+
+/* The engine's own word. */
+static cvy_phase note_phase(void *user, cvy_phase phase) {
+  cvy_server *server = user;
+  if (phase == CVY_PHASE_COMPILING) atomic_fetch_add(&server->wire->compiles, 1);
+  return set_phase(server, phase);
 }
 
 /* Rings for who waits: a look at the device may find done what was asked for a moment ago, and
@@ -145,7 +151,12 @@ static void settle(cvy_server *server, uint64_t number) {
   cvy_doorbell_ring(&server->wire->progress);
 }
 
-static convoy_status handle(cvy_server *server, const cvy_command *command) {
+static convoy_status prepare_alone(cvy_server *server, const cvy_command *command) {
+  bool has_job = command->kind == CVY_WIRE_RUN || command->kind == CVY_WIRE_PLAN_JOB;
+  return has_job ? cvy_server_prepare(server, command) : CONVOY_OK;
+}
+
+static convoy_status handle(cvy_server *server, const cvy_command *command, uint64_t number) {
   convoy_status status = cvy_wire_check_command(command, server->rows);
   if (status) return status;
   const cvy_handler *handler = &cvy_handlers[command->kind];
@@ -155,6 +166,8 @@ static convoy_status handle(cvy_server *server, const cvy_command *command) {
     if (!handler->replies) return CONVOY_OK;
     return cvy_fail(CONVOY_ERR_DEVICE, "device has failed: %s", server->wire->fault_sentence);
   }
+  bool is_void = number <= atomic_load(&server->wire->void_to);
+  if (is_void && !handler->while_fault && !handler->replies) return prepare_alone(server, command);
   set_phase(server, handler->phase);
   return handler->handle(server, command);
 }
@@ -166,7 +179,7 @@ static void reply(cvy_server *server, convoy_status status) {
 }
 
 static void execute(cvy_server *server, const cvy_command *command, uint64_t number) {
-  convoy_status status = handle(server, command);
+  convoy_status status = handle(server, command, number);
   server->engine_tickets[number % CVY_SERVER_WINDOW] = server->engine_ticket;
   if (command->kind < CVY_WIRE_KINDS && cvy_handlers[command->kind].replies)
     reply(server, status);
@@ -278,7 +291,7 @@ cvy_server *cvy_serve_begin(int socket, cvy_shared *ring, const char *module_pat
                          .wire = wire,
                          .taken = wire->begin,
                          .completed = wire->begin,
-                         .observer = {server, set_phase, note_progress, note_first_run}};
+                         .observer = {server, note_phase, note_progress, note_first_run}};
   return server;
 }
 

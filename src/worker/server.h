@@ -38,6 +38,9 @@ typedef struct cvy_handler {
 /* Loads the module, once. */
 convoy_status cvy_server_load(cvy_server *server);
 
+/* Compiles what a command's job needs, for this process. */
+convoy_status cvy_server_prepare(cvy_server *server, const cvy_command *command);
+
 /* One row per cvy_wire_kind. */
 extern const cvy_handler cvy_handlers[CVY_WIRE_KINDS];
 

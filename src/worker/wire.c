@@ -15,8 +15,8 @@ static void copy_job(cvy_job *to, const cvy_job *from) {
 }
 
 static bool has_job(uint32_t kind) {
-  return kind == CVY_WIRE_RUN || kind == CVY_WIRE_BUILD || kind == CVY_WIRE_RECORDING ||
-         kind == CVY_WIRE_PLAN_JOB;
+  return kind == CVY_WIRE_RUN || kind == CVY_WIRE_BUILD || kind == CVY_WIRE_PREPARE ||
+         kind == CVY_WIRE_RECORDING || kind == CVY_WIRE_PLAN_JOB;
 }
 
 void cvy_wire_copy_command(cvy_command *to, const cvy_command *from) {
@@ -170,7 +170,7 @@ static check_fn *const checks[CVY_WIRE_KINDS] = {
     [CVY_WIRE_ADOPT] = check_bytes,       [CVY_WIRE_RECORDING] = check_build,
     [CVY_WIRE_PART] = check_part,         [CVY_WIRE_PLAN_JOB] = check_plan_job,
     [CVY_WIRE_PLAN_COPY] = check_bytes,   [CVY_WIRE_PLAN_BIND] = check_plan_bind,
-    [CVY_WIRE_PLAN_TAP] = check_plan_tap,
+    [CVY_WIRE_PLAN_TAP] = check_plan_tap, [CVY_WIRE_PREPARE] = check_build,
 };
 
 convoy_status cvy_wire_check_command(const cvy_command *command, int32_t rows) {

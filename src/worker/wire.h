@@ -25,6 +25,7 @@ typedef enum cvy_wire_kind {
   CVY_WIRE_ZERO,
   CVY_WIRE_RUN,
   CVY_WIRE_BUILD, /* replies */
+  CVY_WIRE_PREPARE,
   CVY_WIRE_ADOPT,
   CVY_WIRE_USE_STREAM,    /* replies */
   CVY_WIRE_USE_ALLOCATOR, /* replies */
@@ -55,11 +56,11 @@ typedef struct cvy_command {
   int64_t offset;       /* write, read, part: first byte in the array; source of plan_copy */
   int64_t block_offset; /* write, read: first byte in the block */
   int32_t index;        /* open; plan_bind: the first; plan_tap: the step */
-  int32_t count;        /* plan_bind, plan_tap: how many */
+  int32_t count;        /* plan_bind, plan_tap: how many; clear: not 0: arrays and plans go too */
   union {               /* the last: what the kind has no use for is neither set nor copied */
     cvy_open_options options;             /* list, open */
     cvy_allocator allocator;              /* use_allocator */
-    cvy_job job;                          /* run, build, recording, plan_job */
+    cvy_job job;                          /* run, build, prepare, recording, plan_job */
     cvy_base bindings[CVY_WIRE_BINDINGS]; /* plan_bind */
     cvy_tap taps[CVY_MAX_TAPS];           /* plan_tap */
   };
@@ -82,6 +83,7 @@ typedef struct cvy_wire {
   _Atomic uint64_t posted;    /* commands in the ring so far */
   _Atomic uint64_t wanted;    /* the worker shall complete up to here */
   _Atomic uint64_t wake_when; /* ring `progress` when `taken` gets here */
+  _Atomic uint64_t void_to;   /* of commands up to here nothing is wanted but their programs */
   _Atomic uint32_t leave;     /* drop what is left and end; needs no room in the ring */
   uint64_t begin;   /* commands before the ring's first one; written before the greeting */
   char marker[512]; /* a file that the worker removes when it outlives the trainer; "": none */
@@ -95,6 +97,8 @@ typedef struct cvy_wire {
   _Atomic uint32_t ended;     /* the command loop is over */
   _Atomic uint32_t phase;     /* cvy_phase: what the engine is busy with */
   _Atomic uint64_t pulse;     /* times the device was seen to have finished something */
+  _Atomic uint64_t compiles;  /* programs that were begun to be compiled, or loaded */
+  _Atomic uint64_t prepared;  /* commands of this kind that are done */
   _Atomic uint64_t first_run; /* newest command that runs a kernel for the first time */
   _Atomic int32_t step;       /* of a plan, that the device was at when last looked at, or -1 */
   int32_t fault_status;       /* convoy_status; written before `fault` */

@@ -53,8 +53,8 @@ static cvy_mapped_part part_of(const cvy_mapped_part *span, int64_t at) {
                            .block_offset = span->block_offset + at};
 }
 
-/* A worker that nothing could end keeps the pages it has; the caller gets fresh ones in their
- * place. */
+/* A worker that nothing could end, or that is behind, keeps the pages it has; the caller gets fresh
+ * ones in their place. */
 static void part_with(const cvy_mapped_part *span) {
   const convoy_status status = cvy_shared_renew(span->memory, (size_t)span->bytes);
   if (status)
@@ -71,6 +71,7 @@ convoy_status cvy_zero_copy_read(cvy_channel *channel, uint64_t id, int64_t offs
     status = post(channel, CVY_WIRE_READ, id, offset + at, &part, &ticket);
   }
   if (ticket && !status) status = cvy_channel_wait(channel, ticket, NULL, NULL);
-  if (ticket && channel->left_behind) part_with(span);
+  if (ticket && (channel->left_behind || channel->behind)) part_with(span);
+  if (ticket && channel->behind) cvy_lane_orphan(channel);
   return status;
 }

@@ -47,7 +47,7 @@ void cvy_device_close(convoy_context *context) {
   engine->backend->close(engine->device);
   engine->device = NULL;
   cvy_blackbox_close(context);
-  context->suspended = false;
+  context->suspended = context->behind = false;
 }
 
 void cvy_device_forget(convoy_context *context) {
@@ -55,6 +55,6 @@ void cvy_device_forget(convoy_context *context) {
   cvy_compile_workers_forget(context->compile_workers);
   context->compile_workers = NULL;
   context->device.device = NULL;
-  context->suspended = false;
+  context->suspended = context->behind = false;
   for (cvy_store *each = context->stores; each; each = each->next) cvy_store_forget_device(each);
 }

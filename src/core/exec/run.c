@@ -104,6 +104,7 @@ convoy_status cvy_perform(convoy_context *context, cvy_node *node, cvy_store *co
     return perform_on_device(context, node, out);
   }
   if (context->call.only_here) return refuse_elsewhere(context, node);
+  if (context->behind) cvy_precompile_here(context, &node->problem);
   status = cvy_compute_stores(context, node, out);
   if (!status) count(context, context->wants_cpu);
   return status;

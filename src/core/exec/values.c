@@ -57,7 +57,7 @@ convoy_status cvy_compute_stores(convoy_context *context, const cvy_node *node,
 void cvy_report_failover(convoy_context *context, const cvy_problem *problem) {
   const char *name = cvy_chosen(&context->cpu, &context->call.choice)->name;
   char text[CONVOY_PROBLEM_TEXT];
-  cvy_problem_text(problem, text, sizeof(text));
+  cvy_problem_brief(problem, text, sizeof(text));
   cvy_report(context, CONVOY_EVENT_FAILOVER, context->call.first_fault, name,
              "computed by %s instead of %s: %s", name, context->device.facts.info.id, text);
 }

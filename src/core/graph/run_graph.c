@@ -22,9 +22,19 @@
 #include "core/tune/precompile.h"
 #include "os/os.h"
 
+/* In the order in which they will be wanted: operation by operation, then by one command. */
+static void precompile_here(const convoy_graph *graph) {
+  const cvy_nodes *list = &graph->plan->list;
+  for (int32_t i = 0; i < list->nodes; i++)
+    if (list->node[i].needed) cvy_precompile_here(graph->context, list->node[i].problem);
+  for (int32_t i = 0; i < list->nodes; i++)
+    if (list->node[i].placed) cvy_precompile_here(graph->context, list->node[i].placed);
+}
+
 /* The newest is compiled first, and the first run goes through them from the other end. */
 static void precompile(const convoy_graph *graph) {
   const cvy_nodes *list = &graph->plan->list;
+  precompile_here(graph);
   if (!cvy_device_ready(graph->context)) return;
   for (int32_t i = 0; i < list->nodes; i++) {
     const cvy_graph_node *node = &list->node[i];

@@ -161,6 +161,7 @@ static convoy_status build_all(cvy_compile_workers *all) {
   double budget = all->budget;
   cvy_open_options options = all->options;
   options.budget = &budget; /* not the context's, whose calls go on meanwhile */
+  options.spent = NULL;
   convoy_status status = all->backend->open(all->index, &options, &device);
   if (status) return status;
   while (!status && take(all, &job)) {

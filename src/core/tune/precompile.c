@@ -35,6 +35,20 @@ void cvy_precompile_problem(convoy_context *context, const cvy_problem *problem)
   if (context->compile_workers && !cvy_problem_empty(problem)) add(context, problem);
 }
 
+void cvy_precompile_here(convoy_context *context, const cvy_problem *problem) {
+  const cvy_engine *engine = &context->device;
+  cvy_problem same; /* in every run */
+  cvy_choice choice;
+  cvy_job job;
+  bool wanted = context->behind || (!context->compile_workers && !context->suspended);
+  if (!wanted || !engine->device || !engine->backend->prepare || cvy_problem_empty(problem)) return;
+  cvy_problem_copy(&same, problem);
+  cvy_problem_set_run(&same, 0);
+  if (cvy_choose(&context->chooser, engine, &same, &choice)) return;
+  cvy_job_set(&job, &same, choice.row, &choice.params);
+  engine->backend->prepare(engine->device, &job);
+}
+
 void cvy_precompile_choice(convoy_context *context, const cvy_problem *problem,
                            const cvy_choice *choice) {
   if (!context->compile_workers) return;

@@ -1,5 +1,5 @@
-/* What will run soon: its programs are asked for ahead of time, if the context has compile
- * workers. */
+/* What will run soon: its programs are asked for ahead of time, of compile workers if the context
+ * has any. */
 #ifndef CVY_PRECOMPILE_H
 #define CVY_PRECOMPILE_H
 
@@ -11,6 +11,8 @@ void cvy_precompile_passes(convoy_context *context, const cvy_problem *problem,
                            const cvy_choice *choice);
 /* The problem will run soon, as it is chosen now. */
 void cvy_precompile_problem(convoy_context *context, const cvy_problem *problem);
+/* The same for the device's own worker: where nobody else compiles ahead, or while it is behind. */
+void cvy_precompile_here(convoy_context *context, const cvy_problem *problem);
 /* The problem may soon run with this choice. */
 void cvy_precompile_choice(convoy_context *context, const cvy_problem *problem,
                            const cvy_choice *choice);

@@ -43,7 +43,7 @@ static convoy_status multiply_once(const clblast_products *products, int64_t m, 
   if (code != CLBlastSuccess) return fail_clblast(code);
   cl_mem temporary =
       needed > 0 && (int64_t)needed <= products->bytes ? (cl_mem)products->temporary : NULL;
-  cvy_phase before = observer_phase(CVY_PHASE_COMPILING);
+  cvy_phase before = observer_phase(CVY_PHASE_LIBRARY);
   cl_event done = NULL;
   code = CLBlastSgemmWithTempBuffer(CLBlastLayoutRowMajor, transpose(&a), transpose(&b), (size_t)m,
                                     (size_t)n, (size_t)k, 1.0f, (cl_mem)a.at.memory,

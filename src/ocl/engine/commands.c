@@ -210,9 +210,15 @@ convoy_status engine_wait(cvy_device *device, uint64_t ticket, const volatile in
   return fault_check(device);
 }
 
+static void forget_all(cvy_device *device) {
+  array_map *arrays = &device->memory.arrays;
+  plans_close(device);
+  for (size_t i = 0; i < ARRAY_BUCKETS; i++)
+    while (arrays->bucket[i]) engine_release(device, arrays->bucket[i]->id);
+}
+
 /* Arrays outlive a fault. Prepacked operands do not, as some may never have been made. */
 convoy_status engine_clear(cvy_device *device, bool *emptied) {
-  (void)emptied;
   completion_drop(device);
   prepacked_forget_all(device);
   plans_forget_packed(device);
@@ -220,5 +226,6 @@ convoy_status engine_clear(cvy_device *device, bool *emptied) {
   if (code) return device->runtime->fail(code, "the device is gone for good");
   fault_clear(device);
   tickets_finish_all(device);
+  if (*emptied) forget_all(device);
   return CONVOY_OK;
 }

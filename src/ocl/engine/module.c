@@ -55,6 +55,7 @@ static const cvy_backend engine = {
     .zero = engine_zero,
     .run = engine_run,
     .build = engine_build,
+    .prepare = engine_prepare,
     .plan_job = engine_plan_job,
     .plan_copy = engine_plan_copy,
     .plan_bind = engine_plan_bind,

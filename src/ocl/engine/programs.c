@@ -141,7 +141,8 @@ static convoy_status build_for_others(cvy_device *device, const program_source *
 convoy_status prepare_program(cvy_device *device, const program_source *source,
                               const char *options) {
   program_entry *kept;
-  if (device->traits.keeps_programs) return find_program(device, source, options, &kept);
+  bool keeps = device->traits.keeps_programs || !device->programs.for_others;
+  if (keeps) return find_program(device, source, options, &kept);
   uint64_t key = key_of(device, source, options);
   int lock = program_is_stored(key) ? -1 : program_lock(key, 0);
   if (lock < 0) return CONVOY_OK;

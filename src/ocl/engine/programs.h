@@ -14,7 +14,8 @@ typedef struct device_programs {
   struct program_entry *first;
   int64_t compiled, cached; /* how many were compiled here, and taken from the disk cache */
   double build_wait;        /* seconds to wait for another process that compiles the same program */
-  bool dry_run; /* launch code runs for its programs alone: nothing is allocated or enqueued */
+  bool dry_run;    /* launch code runs for its programs alone: nothing is allocated or enqueued */
+  bool for_others; /* then: they are left in the cache alone, and not kept here */
 } device_programs;
 
 /* Operations per second of a kernel that was not measured yet: a tenth of what a slow card does. */
@@ -31,7 +32,8 @@ typedef struct program_kernel {
  * it. */
 convoy_status find_kernel(cvy_device *device, const program_source *source, const char *options,
                           const char *kernel, program_kernel **out);
-/* Leaves a program in the disk cache, unless it is there or another process is about to. */
+/* A program of a dry run: what find_kernel will ask for; or for others it is left in the disk
+ * cache, unless it is there or another process is about to. */
 convoy_status prepare_program(cvy_device *device, const program_source *source,
                               const char *options);
 /* Forgets the programs of a source, of which no kernel is under way. */

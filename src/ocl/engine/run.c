@@ -196,15 +196,24 @@ convoy_status engine_run(cvy_device *device, const cvy_job *job, uint64_t *ticke
   return status ? status : command_end(device, run(device, job));
 }
 
-/* In a dry run the launch code says which programs it needs, and nothing else happens. A compiler
- * cannot be interrupted: the lane ends its process instead. */
-convoy_status engine_build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
-  (void)interrupt;
+/* In a dry run the launch code says which programs it needs, and nothing else happens. */
+static convoy_status run_dry(cvy_device *device, const cvy_job *job, bool for_others) {
   if (cvy_problem_empty(&job->problem)) return CONVOY_OK;
   convoy_status status = job_check(device, job);
   if (status) return status;
   device->programs.dry_run = true;
+  device->programs.for_others = for_others;
   status = launch_job(device, job, algorithm_at(job->algorithm), &(job_arrays){0});
   device->programs.dry_run = false;
   return status;
+}
+
+/* A compiler cannot be interrupted: the lane ends its process instead. */
+convoy_status engine_build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
+  (void)interrupt;
+  return run_dry(device, job, true);
+}
+
+void engine_prepare(cvy_device *device, const cvy_job *job) {
+  run_dry(device, job, false);
 }
