@@ -28,7 +28,7 @@ from torch_networks import answer_of, tensors_of
 
 TURNS = 5
 MOST_STEPS, TURN_SECONDS = 20, 0.6  # of a turn
-SETTLING = 6  # steps until ways have been measured
+SETTLING = 24  # steps until ways have been measured
 SLOWER = 1.05
 
 

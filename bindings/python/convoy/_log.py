@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 import time
 from contextlib import contextmanager
 from typing import Any, Iterator, Optional
@@ -65,15 +66,24 @@ def _is_terminal() -> bool:
         return False
 
 
+_SILENCE = 3.0  # seconds; what takes longer is said wherever lines of log go
+
+
 @contextmanager
 def shown_meanwhile(line: str) -> Iterator[None]:
-    """A line that a terminal shows for the length of a with statement, and nobody else sees."""
+    """A line that a terminal shows for the length of a with statement. Elsewhere it is a line of
+    log, where that takes long."""
     shown = _is_terminal()
+    late = threading.Timer(_SILENCE, log, (LogLevel.WARNING, f"{line}, which happens once"))
+    late.daemon = True
     if shown:
         _put(_headed(rank(), line) + "\r")
+    else:
+        late.start()
     try:
         yield
     finally:
+        late.cancel()
         if shown:
             _put("\033[K")
 

@@ -198,7 +198,11 @@ def test_indices_that_change(graphs):
 @pytest.mark.parametrize("wrong", [1.01, -1.0])
 def test_a_number_that_is_wrong(wrong):
     """Rounding explains what PyTorch has no digit of, and nothing else."""
-    from convoy.torch.graph.proof import difference
+    from convoy.torch.graph.proof import at_once
+    from convoy.torch.graph.proof import difference as stops
+
+    def difference(*arguments):
+        return at_once(stops(*arguments))
 
     numbers = torch.Generator().manual_seed(0)
     large = torch.randn(100, generator=numbers)
@@ -695,60 +699,3 @@ def test_every_step_is_compared_if_asked_for(monkeypatch):
         monkeypatch.setattr(network.pair, "forward", wrong)
         with pytest.raises(convoy.WrongResultError, match="result 0"):
             module(x)
-
-
-# -------------------------------------------------------------------------------------- measured
-
-
-@pytest.fixture
-def measured(monkeypatch, tmp_path):
-    """Which way wins is said by the test."""
-    from convoy.torch.graph import choices, contest
-
-    monkeypatch.setenv("CONVOY_ROUTE_FILE", str(tmp_path / "routes.txt"))
-    said = {"graph": 1.0, "operations": 2.0, "pytorch": 3.0, "disturbance": "", "contests": 0}
-
-    def outcome(network, subject, settle):
-        contest._Captured(network, subject).step()  # these run, too
-        contest._Pytorch(subject, True).step()
-        said["contests"] += 1
-        times = {name: [said[name]] for name in ("graph", "operations", "pytorch")}
-        return contest.Outcome(times, said["disturbance"])
-
-    monkeypatch.setattr(choices, "contest", outcome)
-    torch.manual_seed(1)
-    convoy.torch.enable("cpu")
-    yield said
-    convoy.torch.disable()
-
-
-def again():
-    """A new process, as far as routes are concerned."""
-    convoy.torch.disable()
-    convoy.torch.enable("cpu")
-
-
-@pytest.mark.parametrize("winner", ["graph", "operations", "pytorch"])
-def test_the_fastest_way_is_taken_and_remembered(measured, winner):
-    measured[winner] = 0.5
-    module, x = torch_networks.Convolutions(), torch.randn(2, 3, 8, 8)
-    for contests in (1, 1):
-        assert_steps(module, x, steps=3, captured=False)
-        assert measured["contests"] == contests
-        counts = _switch._current.statistics.networks()
-        assert sum(n for (_, how, _), n in counts.items() if how == winner) >= 2
-        again()
-
-
-def test_a_disturbed_contest_is_repeated(measured, monkeypatch):
-    from convoy.torch.graph import choices
-
-    measured["disturbance"] = "the test says so"
-    monkeypatch.setattr(choices, "_LATER", 0.0)
-    module, x = torch_networks.Convolutions(), torch.randn(2, 3, 8, 8)
-    assert_steps(module, x, steps=3, captured=False)
-    assert measured["contests"] == 2
-    measured.update(disturbance="", graph=9.0)
-    assert_steps(module, x, steps=3, captured=False)
-    assert measured["contests"] == 3
-    assert "operations" in (how for _, how, _ in _switch._current.statistics.networks())

@@ -15,8 +15,7 @@ import torch_lacking
 import torch_networks
 from convoy.torch import _card, _cards, _kernels, _switch
 from convoy.torch._plainly import plainly
-from convoy.torch.graph import contest
-from convoy.torch.graph.networks import MEASURED
+from convoy.torch.graph.networks import ITS_TURN, MEASURED
 from standin_cards import StandinCards
 
 platform = _kernels.platform = StandinCards()
@@ -350,22 +349,14 @@ def test_numbers_of_the_host():
 # ------------------------------------------------------------------------------- measured
 
 
-def test_measured_where_gradients_have_a_thread(monkeypatch):
-    """PyTorch computes gradients of a card's tensors on a thread of its own."""
-    backward = contest._backward
-
-    def elsewhere(*args):
-        thread = threading.Thread(target=backward, args=args, daemon=True)
-        thread.start()
-        thread.join(60)
-        assert not thread.is_alive(), "it waits for the thread that asked for it"
-
-    monkeypatch.setattr(contest, "_backward", elsewhere)
+def test_both_ways_take_turns(tmp_path, monkeypatch):
+    monkeypatch.setenv("CONVOY_ROUTE_FILE", str(tmp_path / "routes.txt"))
     with convoy.torch.enabled(route="measured"):
         pair = Pair()
-        for _ in range(4):
+        for _ in range(8):
             pair.assert_same(images())
-        assert sum(n for (_, why), n in ways().items() if why in ("", MEASURED)) == 3
+        assert ways()["graph", ""] >= 3
+        assert sum(n for (_, why), n in ways().items() if why in (ITS_TURN, MEASURED)) >= 2
 
 
 # ----------------------------------------------------------------------- what goes wrong

@@ -8,8 +8,8 @@ from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence
 import torch
 
 from .arguments import Arguments
-from .proof import Difference, difference
-from .rehearsal import Changed, Rehearsal, exact, gradients, rehearse, shaken
+from .proof import Difference, Stops, difference
+from .rehearsal import Changed, Rehearsal, as_given, exact, gradients, rehearse, shaken
 from .state import Held
 
 Tensors = Sequence[Optional[torch.Tensor]]
@@ -34,23 +34,36 @@ class Subject(NamedTuple):
 
 
 class Comparison:
-    """PyTorch's step, with the random numbers that the captured one has drawn."""
+    """PyTorch's step, with the random numbers that the captured one has drawn. It may be asked for
+    when the module has been trained on: steps in float64 begin where the first one began."""
 
     def __init__(self, subject: Subject, drawn: Optional[Sequence[torch.Tensor]]) -> None:
         self._subject, self._drawn = subject, drawn
+        self._values: Optional[List[torch.Tensor]] = None
         self._found = self._again()
+        self._values = self._begun_with()
 
-    def _again(self, changed: Optional[Changed] = None) -> Rehearsal:
+    def _begun_with(self) -> List[torch.Tensor]:
+        """No argument is written; what is held may be."""
+        held = len(self._subject.held)
+        values = [*self._found.given_before, *self._found.given[held:]]
+        given = self._found.given
+        return [
+            value.detach().requires_grad_(each.requires_grad) for value, each in zip(values, given)
+        ]
+
+    def _again(self, changed: Changed = as_given) -> Rehearsal:
         at = self._subject
-        more = [changed] if changed else []
-        return rehearse(at.body, at.held, at.arguments, self._drawn, *more)
+        return rehearse(at.body, at.held, at.arguments, self._drawn, changed, self._values)
 
     @property
     def results(self) -> List[torch.Tensor]:
         """PyTorch's."""
         return self._found.results
 
-    def forward(self, results: Tensors, news: Dict[int, torch.Tensor]) -> Optional[Difference]:
+    def forward(
+        self, results: Tensors, news: Dict[int, torch.Tensor]
+    ) -> Stops[Optional[Difference]]:
         """What rounding does not explain, of the results and of what was written."""
         given = self._subject.names
         names = [f"result {at}" for at in range(len(results))]
@@ -70,7 +83,7 @@ class Comparison:
         """PyTorch's, of all that is given."""
         return gradients(self._found, tangents)
 
-    def backward(self, tangents: Tensors, made: Tensors) -> Optional[Difference]:
+    def backward(self, tangents: Tensors, made: Tensors) -> Stops[Optional[Difference]]:
         """The same of gradients."""
         names = [f"the gradient of {each}" for each in self._subject.names]
         doubles = [each if each is None else each.double() for each in tangents]

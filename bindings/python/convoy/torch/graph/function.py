@@ -14,7 +14,7 @@ from .._plainly import plainly
 from .away import as_they_are
 from .comparison import Comparison, Subject
 from .pair import Pair
-from .proof import Difference
+from .proof import Difference, Stops, at_once
 from .rehearsal import differentiable_step
 
 Tensors = Sequence[Optional[torch.Tensor]]
@@ -39,7 +39,8 @@ def _as_pytorch() -> Iterator[None]:
         yield
 
 
-def _complain(worst: Optional[Difference]) -> None:
+def _complain(found: Stops[Optional[Difference]]) -> None:
+    worst = at_once(found)
     if worst is not None:
         raise WrongResultError(Status.ERR_WRONG, f"of a captured network {worst}")
 

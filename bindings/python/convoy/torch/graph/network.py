@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import Any, Dict, List, Sequence
+from typing import Any, Dict, List, Optional, Sequence
 
 import torch
 from torch.utils._pytree import tree_unflatten
@@ -17,6 +17,7 @@ from .function import Run, Step, run_forward
 from .guard import Guard, hooked
 from .instance import Source
 from .pair import Pair
+from .proof import Difference, Stops
 from .rehearsal import (
     Place,
     Rehearsal,
@@ -205,21 +206,26 @@ class Network:
 
     # ------------------------------------------------------------------------------------- proof
 
-    def prove(self, subject: Subject) -> None:
-        """Raises Unproved unless it computes what PyTorch does with these arguments."""
+    def prove(self, subject: Subject) -> Stops[None]:
+        """Raises Unproved unless it computes what PyTorch does with these arguments. The network's
+        own passes are over before the first stop."""
         results, news, call = self.pair.forward(subject.given)
         beside = Comparison(subject, self.pair.drawn(call))
-        worst = beside.forward(results, news)
         if self._body.traced is not None and any(bool((each == 0).any()) for each in results):
             raise Unproved("a part of it is zero, which proves nothing of how it is computed")
-        if self.differentiable and worst is None:
-            tangents = _tangents([beside.results[at] for at in self.differentiable])
-            made = self.pair.backward(call, tangents)
-            wanted = beside.gradients(tangents)
-            self.pair.without = [at for at, each in enumerate(wanted) if each is None]
-            worst = beside.backward(tangents, made)
+        backward = self._compared_backward(call, beside) if self.differentiable else None
+        worst = yield from beside.forward(results, news)
+        if backward is not None and worst is None:
+            worst = yield from backward
         if worst is not None:
             raise Unproved(f"captured it gives something else: {worst}")
+
+    def _compared_backward(self, call: Any, beside: Comparison) -> Stops[Optional[Difference]]:
+        tangents = _tangents([beside.results[at] for at in self.differentiable])
+        made = self.pair.backward(call, tangents)
+        wanted = beside.gradients(tangents)
+        self.pair.without = [at for at, each in enumerate(wanted) if each is None]
+        return beside.backward(tangents, made)
 
 
 def _copy_one_by_one(to: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> None:

@@ -7,6 +7,7 @@ Where that cannot be, the modules that it calls are the outermost ones for such 
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from collections import OrderedDict
 from contextlib import contextmanager
@@ -14,6 +15,8 @@ from typing import Any, Callable, Dict, Hashable, Iterator, NamedTuple, Optional
 
 import torch
 
+from ... import _log
+from .._budget import Budget
 from .._card import RECORDED
 from .._card import Declined as DeclinedOnCard
 from .._kept import Problem
@@ -24,12 +27,13 @@ from .arguments import Arguments, arguments_of
 from .away import bring_home
 from .body import FORWARD, PASS_ON, Body
 from .choices import Choices, described
-from .contest import GRAPH
+from .contest import GRAPH, Contest
 from .engine import Engine
 from .errors import Declined
 from .guard import has_hooks
 from .network import Network, Unproved
 from .on_card import Engines
+from .proof import Stops
 from .random_state import untouched
 from .turns import Turns
 
@@ -44,6 +48,12 @@ _TRIES = 3  # batches with which a captured network is compared before it is giv
 MEASURED = "measured to be faster"
 IN_PARTS = "measured to be faster in parts"
 FIRST = "the first call of its kind"
+ITS_TURN = "its turn while both ways are measured"
+PUT_OFF = "capturing it is put off: it would take too large a part of the time so far"
+PROVING = "being compared in float64, a part in each call"
+
+_STEPS = 2  # in float64, that a call may take
+_TRACING, _PROVING = 1.0, 4.0  # what a capture may take: seconds, and steps of PyTorch's
 
 
 class _Call(NamedTuple):
@@ -55,27 +65,63 @@ class _Call(NamedTuple):
     engine: Engine
 
 
+class _Proof:
+    """Of a captured network, which may take several calls."""
+
+    def __init__(self, network: Network) -> None:
+        self.network = network
+        self._stops: Optional[Stops[None]] = None
+
+    def go_on(self, call: _Call) -> bool:
+        """Whether it is proved; if it is not yet, the next call goes on. Raises Unproved; then the
+        next call begins anew, with another batch."""
+        if self._stops is None:
+            self._stops = self.network.prove(self.network.subject(call.module, call.arguments))
+        try:
+            for at, _ in enumerate(self._stops):
+                if at == _STEPS:
+                    return False
+        except Unproved:
+            self._stops = None
+            raise
+        return True
+
+
+class _Pace:
+    """Seconds from one call to the next, as long as they are PyTorch's."""
+
+    def __init__(self) -> None:
+        self._begun = time.monotonic()
+        self.seconds = 10.0
+
+    def note(self) -> None:
+        """A call begins."""
+        now = time.monotonic()
+        self.seconds, self._begun = min(self.seconds, now - self._begun), now
+
+
 class _Record:
     """What is known of a module."""
 
     def __init__(self, module: torch.nn.Module, body: Body) -> None:
         self.name = type(module).__name__
         self.body = body
-        self.seen: "OrderedDict[Hashable, None]" = OrderedDict()
+        self.seen: "OrderedDict[Hashable, _Pace]" = OrderedDict()
         self.networks: "OrderedDict[Hashable, Network]" = OrderedDict()
         self.declined: Dict[Hashable, str] = {}
         self.ways: Dict[Hashable, str] = {}  # that are faster
         # A body that has to be written anew to be traced has another one inside.
         self.why_not = MEASURED if body.traced is None else IN_PARTS
-        self.problems: Dict[Hashable, Problem] = {}  # what is written down of those measured
-        self.unproved: Dict[Hashable, Network] = {}  # to be tried with another batch
+        self.problems: Dict[Hashable, Problem] = {}  # under which a choice is written down
+        self.contests: Dict[Hashable, Contest] = {}  # of networks that are being measured
+        self.proofs: Dict[Hashable, _Proof] = {}  # that go on
         self.failures: Dict[Hashable, int] = {}
         self.passes_on: Optional[str] = None  # why modules inside are captured instead
         self.changes = 0
 
     def forget(self, changed: str) -> None:
         """The module is not what it was. Each change costs a capture, so there is an end to it."""
-        tables = self.networks, self.declined, self.ways, self.problems, self.unproved
+        tables = self.networks, self.declined, self.ways, self.problems, self.contests, self.proofs
         for table in tables:
             table.clear()  # type: ignore[attr-defined]
         self.changes += 1
@@ -97,6 +143,7 @@ class Networks:
         self._engines, self._count = engines, count
         self._measured, self._checked = measured, checked
         self._choices: Dict[Engine, Choices] = {}
+        self._budget = Budget()
         # By the module's id and the body's name: a weak reference to the module, and the record.
         self._records: Dict[Any, Any] = {}
         self._lock = threading.RLock()
@@ -182,12 +229,12 @@ class Networks:
             self._local.inside = False
 
     def _is_plain(self, record: _Record, chosen: str, why: str) -> bool:
-        """Whether a call is PyTorch's alone, its convolutions too. Where the next one is captured
-        whatever it takes, measuring each of them would be for nothing."""
+        """Whether a call is PyTorch's alone, its convolutions too. Where the whole will be
+        captured, measuring each of them would be for nothing."""
         if chosen != PYTORCH:
             return False
-        hopeful = not (self._measured or record.networks or record.declined)
-        return why == MEASURED or (why == FIRST and hopeful)
+        hopeful = not (record.networks or record.declined)
+        return why in (MEASURED, ITS_TURN, PUT_OFF, PROVING) or (why == FIRST and hopeful)
 
     def _chosen(self, record: _Record, module: torch.nn.Module, args: Any, kwargs: Any) -> Any:
         """The arguments, and the network that runs them; or another way, and the reason."""
@@ -217,17 +264,33 @@ class Networks:
         network = record.networks.get(key)
         if network is not None and self._holds(record, network, call, recording):
             record.networks.move_to_end(key)
-            return network, ""
+            contest = None if recording else record.contests.get(key)
+            return (network, "") if contest is None else self._faster(record, key, network, contest)
         if key in record.declined:
             raise Declined(record.declined[key])
-        if key in record.ways and (recording or not self._is_due(record, call)):
+        if key in record.ways:
             return record.ways[key], record.why_not
         if recording:
             raise Declined(RECORDED)
         if key not in record.seen:
-            _remember(record.seen, key, None, _SEEN)
+            _remember(record.seen, key, _Pace(), _SEEN)
             raise Declined(FIRST)
+        record.seen[key].note()
         return self._captured(record, call)
+
+    def _faster(
+        self, record: _Record, key: Hashable, network: Network, contest: Contest
+    ) -> Tuple[Union[Network, str], str]:
+        """The network, or PyTorch where that is faster, or its turn is."""
+        way = contest.way()
+        if contest.is_over:
+            record.contests.pop(key, None)
+            if way != GRAPH:
+                record.networks.pop(key, None)
+                record.ways[key] = way
+        if way == GRAPH:
+            return network, ""
+        return way, record.why_not if contest.is_settled else ITS_TURN
 
     def _holds(self, record: _Record, network: Network, call: _Call, recording: bool) -> bool:
         """Whether a network may still be used for the module."""
@@ -235,72 +298,76 @@ class Networks:
         if network.pair.is_differentiated_twice:
             record.declined[call.key] = "gradients of its gradients are asked for"
             return False
-        if changed is None:
-            return recording or not self._is_due(record, call)
-        record.forget(changed)
-        return False
+        if changed is not None:
+            record.forget(changed)
+        return changed is None
 
     def _choices_of(self, engine: Engine) -> Choices:
         if engine not in self._choices:
             self._choices[engine] = Choices(engine)
         return self._choices[engine]
 
-    def _is_due(self, record: _Record, call: _Call) -> bool:
-        problem = record.problems.get(call.key)
-        return problem is not None and self._choices_of(call.engine).is_due(problem)
-
     def _captured(self, record: _Record, call: _Call) -> Tuple[Union[Network, str], str]:
-        """A new network; or the way that is faster, or was."""
+        """A new network; or the way that was faster."""
+        known = self._known(record, call)
+        if known == PYTORCH:
+            record.ways[call.key] = PYTORCH
+            return PYTORCH, record.why_not
+        wanted = _TRACING + _PROVING * record.seen[call.key].seconds
+        if known is None and not self._budget.has_room(wanted):
+            raise Declined(PUT_OFF)
         if not self._turns.begin_alone():
             raise Declined("another thread is inside a module")
-        key = call.key
+        try:
+            with self._budget.spending(), _log.shown_meanwhile(f"capturing {record.name}"):
+                network = self._new_network(record, call)
+        finally:
+            self._turns.end_alone()
+        if known is None:
+            problem = record.problems[call.key]
+            contest = Contest(self._choices_of(call.engine), problem, call.engine.settle)
+            record.contests[call.key] = contest
+        _remember(record.networks, call.key, network, _KINDS)
+        return network, ""
+
+    def _known(self, record: _Record, call: _Call) -> Optional[str]:
+        """The way that is faster, if it was measured before or is not to be measured."""
+        if not self._measured:
+            return GRAPH
+        if call.key not in record.problems:
+            bring_home()  # the module is looked at
+            record.problems[call.key] = described(call.module, record.body.name, call.key)
+        known = self._choices_of(call.engine).known(record.problems[call.key])
+        return known if known in (GRAPH, PYTORCH) else None
+
+    def _new_network(self, record: _Record, call: _Call) -> Network:
         bring_home()  # the module is looked at, and compared with
         try:
             with _normal_mode(), untouched(call.arguments.tensors):
-                way, network = self._settled(record, call)
+                return self._proved(record, call)
         except Exception as error:  # an unforeseen one shall not end a training either
             why = f"{error}" if isinstance(error, Declined) else f"{type(error).__name__}: {error}"
-            if key not in record.unproved:
-                record.declined[key] = why
+            if call.key not in record.proofs:
+                record.declined[call.key] = why
             raise Declined(why) from error
-        finally:
-            self._turns.end_alone()
-        if network is None:
-            record.networks.pop(key, None)
-            record.ways[key] = way
-            return way, record.why_not
-        _remember(record.networks, key, network, _KINDS)
-        return network, ""
-
-    def _settled(self, record: _Record, call: _Call) -> Tuple[str, Optional[Network]]:
-        choices = self._choices_of(call.engine)
-        problem = known = None
-        if self._measured:
-            problem = described(call.module, record.body.name, call.key)
-            record.problems[call.key] = problem
-            known = choices.known(problem)
-        if known is not None and known != GRAPH:
-            return known, None
-        network = self._proved(record, call)
-        if problem is None or known == GRAPH:
-            return GRAPH, network
-        way = choices.measure(problem, network, network.subject(call.module, call.arguments))
-        return way, network if way == GRAPH else None
 
     def _proved(self, record: _Record, call: _Call) -> Network:
         key = call.key
         with call.engine.lock, plainly():
-            network = record.unproved.pop(key, None)
-            if network is None or network.guard.changed() is not None:
-                network = Network(call.engine, call.module, record.body, call.arguments)
+            proof = record.proofs.pop(key, None)
+            if proof is None or proof.network.guard.changed() is not None:
+                proof = _Proof(Network(call.engine, call.module, record.body, call.arguments))
             try:
-                network.prove(network.subject(call.module, call.arguments))
+                is_proved = proof.go_on(call)
             except Unproved:
                 record.failures[key] = record.failures.get(key, 0) + 1
                 if record.failures[key] < _TRIES:
-                    record.unproved[key] = network
+                    record.proofs[key] = proof
                 raise
-        return network
+            if not is_proved:
+                record.proofs[key] = proof
+                raise Declined(PROVING)
+        return proof.network
 
     # ----------------------------------------------------------------------------------- records
 

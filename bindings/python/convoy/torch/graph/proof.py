@@ -7,12 +7,15 @@ in float64 decides: from its results Convoy's may be a few times as far as PyTor
 those of the same network with all that it is given off by several times of what rounding does. How
 far that carries a result is chance, of a single number above all, so it is tried a few times.
 Where a network has thresholds that may still fail by chance, so it is tried with a few batches.
+
+A step in float64 takes as long as several of a training. So what is compared stops before each one:
+comparisons are generators, and who runs them decides when they go on.
 """
 
 from __future__ import annotations
 
 import math
-from typing import Any, Callable, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Generator, List, NamedTuple, Optional, Sequence, Tuple, TypeVar
 
 import torch
 
@@ -22,6 +25,19 @@ _FLOOR = 1e-5
 _SHAKEN_TIMES = 6
 
 Tensors = Sequence[Optional[torch.Tensor]]
+_Found = TypeVar("_Found")
+
+#: Stops before each step in float64, and returns what it has found.
+Stops = Generator[None, None, _Found]
+
+
+def at_once(stops: Stops[_Found]) -> _Found:
+    """What it finds, without a stop."""
+    while True:
+        try:
+            next(stops)
+        except StopIteration as end:
+            return end.value  # type: ignore[no-any-return]
 
 
 def distance(a: torch.Tensor, b: torch.Tensor) -> float:
@@ -96,17 +112,19 @@ def difference(
     found: Tensors,
     wanted: Tensors,
     in_float64: Callable[[Optional[int]], Tensors],
-) -> Optional[Difference]:
+) -> Stops[Optional[Difference]]:
     """What rounding does not explain, None if it explains all. in_float64(None) is what float64
     has, in_float64(0) and so on what it has with all operands slightly off."""
     far = _far(names, found, wanted)
     if not far or any(math.isinf(each.far) for each in far):
         return max(far, key=lambda each: each.far, default=None)
+    yield
     exact = in_float64(None)
     rows = dict(zip(names, zip(found, wanted, exact)))
     largest = max(_norm(each) for each in wanted if each is not None)
     there = [_Judged(each, largest, *rows[each.name]) for each in far]
     for which in range(_SHAKEN_TIMES):
+        yield
         shaken = dict(zip(names, in_float64(which)))
         there = [each for each in there if not each.is_near(shaken[each.difference.name])]
         if not there:

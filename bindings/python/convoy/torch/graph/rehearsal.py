@@ -91,15 +91,13 @@ def shaken(tensor: torch.Tensor, which: int = 0) -> torch.Tensor:
 Changed = Callable[[torch.Tensor], torch.Tensor]
 
 
-def copies(
-    held: Sequence[Held], tensors: Sequence[torch.Tensor], changed: Changed = as_given
-) -> Tensors:
+def copies(given: Sequence[torch.Tensor], changed: Changed = as_given) -> Tensors:
     """Of all that is given to a network, with gradients where it has them."""
 
     def copied(tensor: torch.Tensor) -> torch.Tensor:
         return changed(tensor.detach().clone()).requires_grad_(tensor.requires_grad)
 
-    return [copied(each) for each in [*(each.tensor for each in held), *tensors]]
+    return [copied(each) for each in given]
 
 
 def rehearse(
@@ -108,9 +106,11 @@ def rehearse(
     arguments: Arguments,
     drawn: Optional[Sequence[torch.Tensor]] = None,
     changed: Changed = as_given,
+    values: Optional[Sequence[torch.Tensor]] = None,
 ) -> Rehearsal:
-    """PyTorch's forward pass, which leaves the tensors held and the random numbers as they are."""
-    given = copies(held, arguments.tensors, changed)
+    """PyTorch's forward pass, which leaves the tensors held and the random numbers as they are.
+    `values`: computes with these, of another time, instead of what is given now."""
+    given = copies(values or [*(each.tensor for each in held), *arguments.tensors], changed)
     versions = [each._version for each in given]
     args, kwargs = arguments.filled(given[len(held) :])
     mode: Any = nullcontext() if drawn is None else _Drawn(drawn)

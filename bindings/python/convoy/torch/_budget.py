@@ -1,0 +1,33 @@
+"""How much of a program's time goes into finding out what is faster.
+
+A network's capture, and its comparison with PyTorch, gain nothing by themselves. A session spends
+5 s on them, or a twentieth of the time since it began if that is more; what has no room PyTorch
+computes until it has.
+"""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from typing import Iterator
+
+_LEAST, _PART = 5.0, 0.05
+
+
+class Budget:
+    """Of a session, which begins now."""
+
+    def __init__(self) -> None:
+        self._begin, self._spent = time.monotonic(), 0.0
+
+    def has_room(self, seconds: float) -> bool:
+        """Whether so much more may be spent."""
+        return self._spent + seconds <= max(_LEAST, _PART * (time.monotonic() - self._begin))
+
+    @contextmanager
+    def spending(self) -> Iterator[None]:
+        begin = time.monotonic()
+        try:
+            yield
+        finally:
+            self._spent += time.monotonic() - begin

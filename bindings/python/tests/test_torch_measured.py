@@ -1,0 +1,229 @@
+"""Route "measured" of whole networks: captured and PyTorch's steps take turns, the faster way is
+taken and written down, and what finding it out takes is bounded."""
+
+import copy
+import time
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="no PyTorch")
+
+import convoy
+import convoy.torch
+import torch_networks
+from convoy.torch import _budget, _disturbance, _switch, _trial
+from convoy.torch.graph import contest, networks, proof
+from test_torch_graph import assert_same, step
+from torch_twins import one_thread  # noqa: F401  a fixture
+
+FIRST, ITS_TURN, MEASURED, PROVING, PUT_OFF = (
+    networks.FIRST,
+    networks.ITS_TURN,
+    networks.MEASURED,
+    networks.PROVING,
+    networks.PUT_OFF,
+)
+
+
+def assert_steps(module, x, steps):
+    """Each is PyTorch's."""
+    other = copy.deepcopy(module)
+    for _ in range(steps):
+        other.load_state_dict(module.state_dict())
+        assert_same(step(module, x), step(other, x, plain=True))
+
+
+# ---------------------------------------------------------------------------------------- trials
+
+
+@pytest.fixture
+def quiet(monkeypatch):
+    """The machine is not asked: tests run on busy ones. Holds what a measurement is told."""
+    told = [""]
+    monkeypatch.setattr(_disturbance.Observed, "disturbance", lambda self: told[0])
+    monkeypatch.setattr(_disturbance, "spread", lambda best, others: "")
+    return told
+
+
+def tried(seconds_of, names=("a", "b"), rounds=8):
+    """The outcome, and whose turns there were."""
+    trial, turns = _trial.Trial(names, rounds, 0.97), []
+    while not trial.is_over:
+        turns.append(trial.turn)
+        trial.note(seconds_of(trial.turn, len(turns) - 1))
+    return trial.outcome(), turns
+
+
+def test_each_way_gets_as_many_turns(quiet):
+    outcome, turns = tried(lambda name, at: {"a": 1.0, "b": 1.5}[name])
+    assert outcome.winner == "a" and len(outcome.times["a"]) == len(outcome.times["b"]) == 8
+    assert len(turns) == 2 * 9  # the first round is for making ready
+
+
+@pytest.mark.parametrize("period", [2, 3, 4, 5, 6])
+def test_every_second_call_may_take_longer(quiet, period):
+    """A program that calls a network several times in a step: both ways meet calls of all kinds."""
+    outcome, turns = tried(lambda name, at: 1.0 + (at % period == 0) + 0.1 * (name == "b"))
+    assert outcome.winner == "a"
+    for name in ("a", "b"):
+        met = {at % period for at, each in enumerate(turns) if each == name and at >= 2}
+        assert met == set(range(period))
+
+
+def test_the_last_way_wins_where_the_lead_is_small(quiet):
+    assert tried(lambda name, at: {"a": 0.98, "b": 1.0}[name])[0].winner == "b"
+    assert tried(lambda name, at: {"a": 0.96, "b": 1.0}[name])[0].winner == "a"
+
+
+def test_the_hopeless_are_not_tried_again(quiet):
+    for seconds, rounds in ((5.5, 1), (3.5, 2), (2.5, 3)):
+        outcome, turns = tried(lambda name, at: {"a": seconds, "b": 1.0}[name])
+        assert outcome.winner == "b" and turns.count("a") == 1 + rounds
+
+
+# --------------------------------------------------------------------------------------- networks
+
+
+@pytest.fixture
+def measured(monkeypatch, tmp_path):
+    """Which way wins is said by the test, after one round."""
+    monkeypatch.setenv("CONVOY_ROUTE_FILE", str(tmp_path / "routes.txt"))
+    said = {"graph": 1.0, "pytorch": 3.0, "disturbance": "", "trials": 0}
+
+    def outcome(self):
+        said["trials"] += 1
+        winner = min(("graph", "pytorch"), key=lambda name: said[name])
+        times = {name: [said[name]] for name in self._times}
+        return _trial.Outcome(times, winner, said["disturbance"])
+
+    monkeypatch.setattr(_trial.Trial, "outcome", outcome)
+    monkeypatch.setattr(_trial, "_HOPELESS", float("inf"))
+    monkeypatch.setattr(contest, "_ROUNDS", 1)
+    monkeypatch.setattr(_budget, "_LEAST", 1e9)
+    torch.manual_seed(1)
+    convoy.torch.enable("cpu")
+    yield said
+    convoy.torch.disable()
+
+
+def again():
+    """A new process, as far as routes are concerned."""
+    convoy.torch.disable()
+    convoy.torch.enable("cpu")
+
+
+def counted(how):
+    counts = _switch._current.statistics.networks()
+    return {reason: n for (_, way, reason), n in counts.items() if way == how}
+
+
+# Calls: the first, the one that captures, two rounds of two, and one that sees the last's end.
+TRIAL_ENDS = 7
+
+
+@pytest.mark.parametrize("winner", ["graph", "pytorch"])
+def test_the_fastest_way_is_taken_and_remembered(measured, winner):
+    measured[winner] = 0.5
+    module, x = torch_networks.Convolutions(), torch.randn(2, 3, 8, 8)
+    assert_steps(module, x, steps=TRIAL_ENDS + 3)
+    assert measured["trials"] == 1
+    graph, pytorch = counted("graph"), counted("pytorch")
+    assert pytorch[FIRST] == 1 and pytorch[ITS_TURN] == 2
+    assert graph[""] == (7 if winner == "graph" else 3)
+    assert pytorch.get(MEASURED, 0) == (0 if winner == "graph" else 4)
+    again()
+    assert_steps(module, x, steps=4)
+    assert measured["trials"] == 1
+    assert counted("graph") == ({"": 3} if winner == "graph" else {})
+
+
+def test_a_disturbed_trial_is_repeated(measured, monkeypatch):
+    lines = []
+    convoy.set_log(lambda level, line: lines.append(line))
+    measured["disturbance"] = "the test says so"
+    monkeypatch.setattr(contest, "_LATER", 0.0)
+    monkeypatch.setattr(contest, "_LATEST", 0.0)
+    module, x = torch_networks.Convolutions(), torch.randn(2, 3, 8, 8)
+    try:
+        assert_steps(module, x, steps=TRIAL_ENDS + 10)
+    finally:
+        convoy.set_log(None)
+    assert measured["trials"] >= 2
+    assert [line for line in lines if "too busy to measure" in line and "the test says so" in line]
+    measured.update(disturbance="", graph=9.0)
+    before = measured["trials"]
+    assert_steps(module, x, steps=8)
+    assert measured["trials"] == before + 1 and counted("pytorch")[MEASURED] >= 1
+
+
+def test_what_has_no_room_is_put_off(measured, monkeypatch):
+    monkeypatch.setattr(_budget, "_LEAST", 0.0)
+    module, x = torch_networks.Convolutions(), torch.randn(2, 3, 8, 8)
+    assert_steps(module, x, steps=4)
+    assert counted("pytorch") == {FIRST: 1, PUT_OFF: 3} and not counted("graph")
+    monkeypatch.setattr(_budget, "_PART", 1e9)
+    assert_steps(module, x, steps=2)
+    assert counted("graph")[""] >= 1
+
+
+def test_what_was_measured_before_is_not_put_off(measured, monkeypatch):
+    module, x = torch_networks.Convolutions(), torch.randn(2, 3, 8, 8)
+    assert_steps(module, x, steps=TRIAL_ENDS)
+    monkeypatch.setattr(_budget, "_LEAST", 0.0)
+    monkeypatch.setattr(_budget, "_PART", 0.0)
+    again()
+    assert_steps(module, x, steps=3)
+    assert counted("graph") == {"": 2}
+
+
+def test_a_session_spends_a_part_of_its_time(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(_budget.time, "monotonic", lambda: now[0])
+    budget = _budget.Budget()
+    assert budget.has_room(5.0) and not budget.has_room(5.1)
+    with budget.spending():
+        now[0] += 4
+    assert budget.has_room(1.0) and not budget.has_room(1.1)
+    now[0] += 200 - 4
+    assert budget.has_room(6.0) and not budget.has_room(6.1)
+
+
+# ----------------------------------------------------------------------------------------- proofs
+
+
+def test_a_long_proof_takes_several_calls(monkeypatch):
+    """What float64 has to decide is decided in parts, from the values of the first call."""
+    steps = [0]
+    exact = proof.distance
+
+    def far(a, b):  # nothing is close at first sight
+        return 1.0 if b.dtype is torch.float32 else exact(a, b)
+
+    def counting(self, shaken):
+        steps[0] += 1
+        return steps[0] >= 5
+
+    monkeypatch.setattr(proof, "distance", far)
+    monkeypatch.setattr(proof._Judged, "is_near", counting)
+    with convoy.torch.enabled("cpu", route="graph"):
+        torch.manual_seed(1)
+        assert_steps(torch_networks.Convolutions(), torch.randn(2, 3, 8, 8), steps=12)
+        assert counted("pytorch")[PROVING] >= 1 and counted("graph")[""] >= 3
+
+
+def test_silence_ends(monkeypatch):
+    from convoy import _log
+
+    lines = []
+    monkeypatch.setattr(_log, "_SILENCE", 0.05)
+    monkeypatch.setattr(_log, "_is_terminal", lambda: False)
+    convoy.set_log(lambda level, line: lines.append(line))
+    try:
+        with _log.shown_meanwhile("measuring this"):
+            time.sleep(0.5)
+        with _log.shown_meanwhile("measuring that"):
+            pass
+        time.sleep(0.2)
+    finally:
+        convoy.set_log(None)
+    assert len(lines) == 1 and "measuring this" in lines[0]
