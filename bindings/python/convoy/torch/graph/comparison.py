@@ -9,7 +9,7 @@ import torch
 
 from .arguments import Arguments
 from .proof import Difference, Stops, difference
-from .rehearsal import Changed, Rehearsal, as_given, exact, gradients, rehearse, shaken
+from .rehearsal import Changed, Rehearsal, as_given, copies, exact, gradients, rehearse, shaken
 from .state import Held
 
 Tensors = Sequence[Optional[torch.Tensor]]
@@ -21,10 +21,17 @@ class Subject(NamedTuple):
     body: Callable[..., Any]
     held: Sequence[Held]
     arguments: Arguments
+    values: Optional[List[torch.Tensor]] = None  # in place of those that are given
 
     @property
     def given(self) -> List[torch.Tensor]:
+        if self.values is not None:
+            return self.values
         return [*(each.tensor for each in self.held), *self.arguments.tensors]
+
+    def as_it_is(self) -> Subject:
+        """With copies: others may write what is given meanwhile, another process for example."""
+        return self._replace(values=copies(self.given))
 
     @property
     def names(self) -> List[str]:
@@ -34,27 +41,15 @@ class Subject(NamedTuple):
 
 
 class Comparison:
-    """PyTorch's step, with the random numbers that the captured one has drawn. It may be asked for
-    when the module has been trained on: steps in float64 begin where the first one began."""
+    """PyTorch's step, with the random numbers that the captured one has drawn."""
 
     def __init__(self, subject: Subject, drawn: Optional[Sequence[torch.Tensor]]) -> None:
         self._subject, self._drawn = subject, drawn
-        self._values: Optional[List[torch.Tensor]] = None
         self._found = self._again()
-        self._values = self._begun_with()
-
-    def _begun_with(self) -> List[torch.Tensor]:
-        """No argument is written; what is held may be."""
-        held = len(self._subject.held)
-        values = [*self._found.given_before, *self._found.given[held:]]
-        given = self._found.given
-        return [
-            value.detach().requires_grad_(each.requires_grad) for value, each in zip(values, given)
-        ]
 
     def _again(self, changed: Changed = as_given) -> Rehearsal:
         at = self._subject
-        return rehearse(at.body, at.held, at.arguments, self._drawn, changed, self._values)
+        return rehearse(at.body, at.held, at.arguments, at.given, self._drawn, changed)
 
     @property
     def results(self) -> List[torch.Tensor]:
@@ -81,7 +76,7 @@ class Comparison:
 
     def gradients(self, tangents: Tensors) -> List[Optional[torch.Tensor]]:
         """PyTorch's, of all that is given."""
-        return gradients(self._found, tangents)
+        return gradients(self._subject.held, self._found, tangents)
 
     def backward(self, tangents: Tensors, made: Tensors) -> Stops[Optional[Difference]]:
         """The same of gradients."""
@@ -89,7 +84,7 @@ class Comparison:
         doubles = [each if each is None else each.double() for each in tangents]
 
         def in_float64(which: Optional[int]) -> List[Optional[torch.Tensor]]:
-            return gradients(self._again(_changed(which)), doubles)
+            return gradients(self._subject.held, self._again(_changed(which)), doubles)
 
         return difference(names, made, self.gradients(tangents), in_float64)
 

@@ -12,12 +12,15 @@ from ..._lib import Status
 from .._card import Declined
 from .._plainly import plainly
 from .away import as_they_are
+from .between import ASKED, Apart, between, without_moved
 from .comparison import Comparison, Subject
 from .pair import Pair
 from .proof import Difference, Stops, at_once
-from .rehearsal import differentiable_step
+from .rehearsal import computed_again, differentiable_step
 
 Tensors = Sequence[Optional[torch.Tensor]]
+
+TWICE = "gradients of its gradients are asked for"
 
 
 class Step(NamedTuple):
@@ -29,8 +32,26 @@ class Step(NamedTuple):
     written: Sequence[int]  # of what is given
     wanted: Sequence[int]  # of what is given: gets gradients
     differentiable: Sequence[int]  # results that have them
+    apart: Optional[Apart]  # None where there is one at most
+    strides: Sequence[Any]  # of results, where they are not the usual ones
     checked: bool  # each step is compared with PyTorch's
     news: Any  # gets the new values of what is written
+
+    def saved(self, at: int) -> List[torch.Tensor]:
+        """What the gradient of a result reads of what is given."""
+        read = self.pair.read_by[self.differentiable.index(at)]
+        return [self.given[each] for each in read]
+
+    def between(self, run: Any, at: int, gradient: torch.Tensor) -> List[Any]:
+        """By PyTorch: gradients of the results that result `at` depends on."""
+        assert self.apart is not None
+        self.pair.left_because = ASKED
+        twice = torch.is_grad_enabled()
+        tangents = [gradient if each == at else None for each in self.differentiable]
+        with self.pair.lock:
+            drawn = _drawn(run, tangents)
+        with _as_pytorch(), computed_again(*self.subject[:3], drawn, self.written) as results:
+            return between(results, at, self.apart.behind[at], gradient, twice)
 
 
 @contextmanager
@@ -47,7 +68,10 @@ def _complain(found: Stops[Optional[Difference]]) -> None:
 
 def run_forward(step: Step) -> Any:
     """Results, the call for backward, and the step of PyTorch's that it is compared with."""
-    values, news, call = step.pair.forward(step.given)
+    if step.checked:
+        step = step._replace(subject=step.subject.as_it_is())
+    values, news, call = step.pair.forward(step.subject.given if step.checked else step.given)
+    values = [_in_layout(each, strides) for each, strides in zip(values, step.strides)]
     step.news.update(news)
     beside = None
     if step.checked:
@@ -57,16 +81,25 @@ def run_forward(step: Step) -> Any:
     return values, call, beside
 
 
+def _in_layout(result: torch.Tensor, strides: Any) -> torch.Tensor:
+    """With the strides that PyTorch's own result has."""
+    if strides is None:
+        return result
+    kind = {"dtype": result.dtype, "device": result.device}
+    return torch.empty_strided(result.shape, strides, **kind).copy_(result)
+
+
 class Run(torch.autograd.Function):
     """run(step, *the given tensors that get gradients): the network's results."""
 
     @staticmethod
     def forward(ctx: Any, step: Step, *wanted: torch.Tensor) -> Any:
         values, ctx.call, ctx.beside = run_forward(step)
-        ctx.step = step
+        ctx.step, ctx.moved = step, {}
         ctx.versions = _versions(step.given)
         # PyTorch sees to it that what backward reads has not been changed meanwhile.
-        ctx.save_for_backward(*(step.given[at] for at in step.pair.read_by_backward))
+        if step.apart is None:
+            ctx.save_for_backward(*(step.given[at] for at in step.pair.read_by_backward))
         ctx.set_materialize_grads(False)
         there = set(step.differentiable)
         ctx.mark_non_differentiable(*(each for at, each in enumerate(values) if at not in there))
@@ -75,8 +108,10 @@ class Run(torch.autograd.Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Optional[torch.Tensor]) -> Any:
         step = ctx.step
-        _ = ctx.saved_tensors  # raises where there may be no backward pass any more
-        tangents = [gradients[at] for at in step.differentiable]
+        if step.apart is None:
+            _ = ctx.saved_tensors  # raises where there may be no backward pass any more
+        came = {at: gradients[at] for at in step.differentiable}
+        tangents = [*(came if step.apart is None else without_moved(ctx, came)).values()]
         if all(each is None for each in tangents):
             return (None, *(None for _ in step.wanted))
         with step.pair.lock:
@@ -106,7 +141,7 @@ def _versions(tensors: Sequence[torch.Tensor]) -> List[int]:
 def _gradients(ctx: Any, tangents: Tensors) -> List[Optional[torch.Tensor]]:
     step = ctx.step
     if not step.pair.has_values(ctx.call):  # backward has been there before
-        ctx.call = _again(ctx)
+        ctx.call = _again(ctx, tangents)
     try:
         found = step.pair.backward(ctx.call, tangents)
     except Declined:  # on a card, after a forward pass that was taken
@@ -121,9 +156,7 @@ def _gradients(ctx: Any, tangents: Tensors) -> List[Optional[torch.Tensor]]:
 def _differentiable_gradients(ctx: Any, tangents: Tensors) -> List[Optional[torch.Tensor]]:
     """Gradients of which gradients will be asked for: those are PyTorch's to find."""
     step = ctx.step
-    step.pair.is_differentiated_twice = True
-    if not step.pair.has_values(ctx.call):
-        ctx.call = _again(ctx)
+    step.pair.left_because = TWICE
     return _by_pytorch(ctx, tangents)
 
 
@@ -135,19 +168,25 @@ def _by_pytorch(ctx: Any, tangents: Tensors) -> List[Optional[torch.Tensor]]:
             step.subject.body,
             step.subject.held,
             step.subject.arguments,
-            step.pair.drawn(ctx.call),
+            _drawn(ctx, tangents),
             step.written,
             [step.given[at] for at in step.wanted],
             dict(zip(step.differentiable, tangents)),
         )
 
 
-def _again(ctx: Any) -> Any:
+def _drawn(ctx: Any, tangents: Tensors) -> Optional[List[torch.Tensor]]:
+    """The random numbers of the captured forward pass."""
+    if not ctx.step.pair.has_values(ctx.call):
+        ctx.call = _again(ctx, tangents)
+    return ctx.step.pair.drawn(ctx.call)
+
+
+def _again(ctx: Any, tangents: Tensors) -> Any:
     """The values that a backward pass before this one has given up, computed anew."""
     step = ctx.step
-    there = [at for at in range(len(step.given)) if at not in step.written]
     versions = _versions(step.given)
-    if any(versions[at] != ctx.versions[at] for at in there):
+    if any(versions[at] != ctx.versions[at] for at in step.pair.needed(tangents)):
         raise RuntimeError(
             "a tensor that the network was computed from has been changed since: Convoy would need "
             "it to go backward through the network once more"

@@ -51,6 +51,8 @@ class Joint(NamedTuple):
     crossing: List[Node]  # what backward reads of forward's values and of what is given
     draws: List[Node]  # operators of forward that draw random numbers
     reached: List[int]  # for each gradient the tangents it depends on, as bits
+    read_by: List[Set[Node]]  # for each tangent what its gradients are computed from...
+    needed_by: List[Set[Node]]  # ...and all that this is computed from
 
 
 def cut(
@@ -83,7 +85,9 @@ def cut(
     draws = [node for node in forward if name_of(node.target) in DRAWING]
     if any(name_of(node.target) in DRAWING for node in backward):
         raise Declined("its gradients draw random numbers")
-    reached = _reached(tangents, backward, gradients)
+    bits = _bits(tangents, backward)
+    reached = [bits.get(each, 0) if isinstance(each, Node) else 0 for each in gradients]
+    read_by = [_read(1 << at, bits, backward) for at in range(len(tangents))]
     return Joint(
         given,
         tangents,
@@ -98,6 +102,8 @@ def cut(
         crossing,
         draws,
         reached,
+        read_by,
+        [_before(each) for each in read_by],
     )
 
 
@@ -112,16 +118,21 @@ def _tangents(
     return there, [each for each in placeholders if each not in there]
 
 
-def _reached(
-    tangents: Sequence[Node], backward: Sequence[Node], gradients: Sequence[Any]
-) -> List[int]:
+def _bits(tangents: Sequence[Node], backward: Sequence[Node]) -> Dict[Node, int]:
+    """For each node of the backward pass the tangents it depends on."""
     bits: Dict[Node, int] = {node: 1 << at for at, node in enumerate(tangents)}
     for node in backward:
         together = 0
         for each in node.all_input_nodes:
             together |= bits.get(each, 0)
         bits[node] = together
-    return [bits.get(each, 0) if isinstance(each, Node) else 0 for each in gradients]
+    return bits
+
+
+def _read(bit: int, bits: Dict[Node, int], backward: Sequence[Node]) -> Set[Node]:
+    """What those that depend on a tangent read of others than the backward pass."""
+    depending = [node for node in backward if bits[node] & bit]
+    return {each for node in depending for each in node.all_input_nodes if each not in bits}
 
 
 def _news(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import weakref
-from typing import Any, Callable, List, Optional, Sequence
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set
 
 import torch
 
@@ -90,19 +90,32 @@ class Batch:
         self._pointers = (ctypes.c_void_p * count)(*(each._owned.pointer for each in tensors))
         self._counts = (ctypes.c_int64 * count)(*(each.size for each in tensors))
         self._places = (ctypes.c_void_p * count)()
+        self._held = [at for at, each in enumerate(tensors) if isinstance(each, Mirrored)]
+        self._seen = [0] * count  # addresses of what was written last
+        self._shared: Set[int] = set()
+        self._copies: Dict[int, torch.Tensor] = {}
 
     def write(self, values: Sequence[torch.Tensor]) -> None:
         """Dense tensors of the same types, which have to stay as they are while the engine is
-        running."""
-        self._call(library.convoy_tensors_lend, values)
+        running. Parameters that other processes have, too, do not: of those a copy is written."""
+        places = [each.data_ptr() for each in values]
+        if places != self._seen:
+            moved = [at for at in self._held if places[at] != self._seen[at]]
+            self._shared -= set(moved)
+            self._shared |= {at for at in moved if values[at].is_shared()}
+            self._seen = list(places)
+        self._copies = {at: values[at].clone() for at in self._shared}
+        for at, copy in self._copies.items():
+            places[at] = copy.data_ptr()
+        self._call(library.convoy_tensors_lend, places)
 
     def read(self, places: Sequence[torch.Tensor]) -> None:
         """Waits for the values."""
-        self._call(library.convoy_tensors_read, places)
+        self._call(library.convoy_tensors_read, [each.data_ptr() for each in places])
 
-    def _call(self, function: Any, tensors: Sequence[torch.Tensor]) -> None:
+    def _call(self, function: Any, places: Sequence[int]) -> None:
         if not self._count:
             return
-        self._places[:] = [each.data_ptr() for each in tensors]
+        self._places[:] = places
         with self._context._handle:
             check(function(self._count, self._pointers, self._places, self._counts))

@@ -9,12 +9,14 @@ import torch
 from torch.utils._pytree import tree_unflatten
 
 from .arguments import Arguments
+from .between import apart, hand_out, notice_inputs
 from .body import Body
 from .comparison import Comparison, Subject
 from .engine import Engine
 from .errors import Declined
 from .function import Run, Step, run_forward
 from .guard import Guard, hooked
+from .inside import Inside
 from .instance import Source
 from .pair import Pair
 from .proof import Difference, Stops
@@ -111,8 +113,11 @@ class Network:
     # --------------------------------------------------------------------------------- capturing
 
     def _rehearsed(self, subject: Subject) -> Rehearsal:
+        inside = Inside()
         try:
-            found = rehearse(*subject)
+            found = rehearse(
+                subject.body, subject.held, subject.arguments, subject.given, inside=inside
+            )
             check_written(self._held, found)
             changed = self.guard.changed()
             if changed is not None:
@@ -120,23 +125,28 @@ class Network:
             return found
         finally:
             self.guard.restore()
+            if inside.reason is not None:
+                raise Declined(inside.reason)
 
     def _traced(self, subject: Subject) -> Traced:
-        body, held, arguments = subject
+        body, held, arguments = subject.body, subject.held, subject.arguments
 
         def function(*given: torch.Tensor) -> List[torch.Tensor]:
             args, kwargs = arguments.filled(list(given[len(held) :]))
             with in_place_of(held, given):
                 returned = body(*args, **kwargs)
             leaves = torch.utils._pytree.tree_flatten(returned)[0]
-            return [each.clone() for each in leaves if isinstance(each, torch.Tensor)]
+            results = {id(each): each for each in leaves if isinstance(each, torch.Tensor)}
+            return [each.clone() for each in results.values()]
 
         def leaf(tensor: torch.Tensor) -> torch.Tensor:
             there = tensor.detach().to("cpu", copy=True)  # operators are the same everywhere then
             return there.requires_grad_(tensor.requires_grad)
 
+        given = [leaf(each) for each in subject.given]
         try:
-            return trace(function, [leaf(each) for each in subject.given])
+            with in_place_of(held, given):  # the module's code may be a part of a backward pass
+                return trace(function, given)
         finally:
             self.guard.restore()
 
@@ -144,7 +154,11 @@ class Network:
         self._spec, self._leaves = found.spec, found.leaves
         self._written, self._silently = found.written, found.silently
         self.differentiable = found.differentiable
-        self._strides = [None if each.is_contiguous() else each.stride() for each in found.results]
+        self._strides = [_unusual_strides(each) for each in found.results]
+        self._apart = None
+        if len(found.differentiable) > 1:
+            self._apart = apart(found.results, found.differentiable)
+            notice_inputs()
         self._wanted = [at for at, each in enumerate(found.given) if each.requires_grad]
 
     def _check_host_calls(self) -> None:
@@ -168,10 +182,12 @@ class Network:
     def results_of(self, subject: Subject, given: List[torch.Tensor], checked: bool) -> Any:
         """The network's, and by source the new values of what it writes. `given`: the subject's, or
         others like them."""
-        to = self._written, self._wanted, self.differentiable
+        to = self._written, self._wanted, self.differentiable, self._apart, self._strides
         step = Step(self.pair, subject, given, *to, checked, {})
         if torch.is_grad_enabled() and self._wanted:
             results = Run.apply(step, *(given[at] for at in self._wanted))
+            if self._apart is not None:
+                results = hand_out(self._apart, results, step.saved)
         else:
             results, _, _ = run_forward(step)
         return results, step.news
@@ -190,25 +206,16 @@ class Network:
 
     def _returned(self, results: Sequence[torch.Tensor]) -> Any:
         leaves = [
-            self._in_layout(results, each.at) if isinstance(each, Place) else each
-            for each in self._leaves
+            results[each.at] if isinstance(each, Place) else each for each in self._leaves
         ]
         return tree_unflatten(leaves, self._spec)
-
-    def _in_layout(self, results: Sequence[torch.Tensor], at: int) -> torch.Tensor:
-        """With the strides that PyTorch's own result has."""
-        strides, result = self._strides[at], results[at]
-        if strides is None:
-            return result
-        kind = {"dtype": result.dtype, "device": result.device}
-        other = torch.empty_strided(result.shape, strides, **kind)
-        return other.copy_(result)
 
     # ------------------------------------------------------------------------------------- proof
 
     def prove(self, subject: Subject) -> Stops[None]:
         """Raises Unproved unless it computes what PyTorch does with these arguments. The network's
         own passes are over before the first stop."""
+        subject = subject.as_it_is()
         results, news, call = self.pair.forward(subject.given)
         beside = Comparison(subject, self.pair.drawn(call))
         if self._body.traced is not None and any(bool((each == 0).any()) for each in results):
@@ -226,6 +233,13 @@ class Network:
         wanted = beside.gradients(tangents)
         self.pair.without = [at for at, each in enumerate(wanted) if each is None]
         return beside.backward(tangents, made)
+
+
+def _unusual_strides(result: torch.Tensor) -> Any:
+    """None where they are those of elements in order, also along axes of one element. What is
+    repeated has memory of its own here."""
+    usual, strides = torch.empty(result.shape, device="meta").stride(), result.stride()
+    return None if strides == usual or 0 in strides else strides
 
 
 def _copy_one_by_one(to: Sequence[torch.Tensor], values: Sequence[torch.Tensor]) -> None:

@@ -165,6 +165,8 @@ class Networks:
             return plain(module, *args, **kwargs)
         record = self._record(module, body)
         if record.passes_on is not None:
+            if record.changes:
+                self._count(record.name, PYTORCH, record.passes_on)
             return plain(module, *args, **kwargs)
         if body is FORWARD and has_hooks(module):
             return self._between_hooks(record, module, args, kwargs, plain)
@@ -295,8 +297,8 @@ class Networks:
     def _holds(self, record: _Record, network: Network, call: _Call, recording: bool) -> bool:
         """Whether a network may still be used for the module."""
         changed = network.guard.changed(recording)
-        if network.pair.is_differentiated_twice:
-            record.declined[call.key] = "gradients of its gradients are asked for"
+        if network.pair.left_because is not None:
+            record.declined[call.key] = network.pair.left_because
             return False
         if changed is not None:
             record.forget(changed)

@@ -8,14 +8,14 @@ go then, and its backward pass has it computed once more.
 from __future__ import annotations
 
 import weakref
-from typing import Any, List, Optional, Sequence
+from typing import Any, List, Optional, Sequence, Set
 
 import torch
 
 from .away import as_they_are, bring_home, is_away
 from .engine import Engine
 from .instance import Instance, Source
-from .joint import cut
+from .joint import Node, cut
 from .steps import HostCall, Kept
 from .trace import Traced
 
@@ -56,15 +56,23 @@ class Pair:
         self._joint = joint = cut(traced, outputs, differentiable, written)
         self._engine, self._constants, self._sources = engine, traced.constants, sources
         self.counters = joint.counters  # sources to which the host adds one
-        # Sources that backward reads, but for statistics that forward has written since.
-        self.read_by_backward = [
-            at
-            for at, node in enumerate(joint.given)
-            if node in joint.crossing and not sources[at].written
-        ]
-        self.is_differentiated_twice = False  # PyTorch was asked for gradients of gradients
+        # Sources that backward reads, but for statistics that forward has written since; and those
+        # that it reads for each of its tangents, or needs to be computed anew.
+        self.read_by_backward = self._unwritten(set(joint.crossing))
+        self.read_by = [self._unwritten(each) for each in joint.read_by]
+        self._needed_by = [self._unwritten(each) for each in joint.needed_by]
+        self.left_because: Optional[str] = None  # what was asked for that only PyTorch has
         self.without: List[int] = []  # sources that PyTorch gives no gradient
         self._instances = [self._new_instance()]  # that which ran last comes last
+
+    def _unwritten(self, nodes: Set[Node]) -> List[int]:
+        given = enumerate(self._joint.given)
+        return [at for at, node in given if node in nodes and not self._sources[at].written]
+
+    def needed(self, tangents: Sequence[Optional[torch.Tensor]]) -> Set[int]:
+        """Sources without which there are no gradients of these."""
+        there = [by for by, each in zip(self._needed_by, tangents) if each is not None]
+        return {at for by in there for at in by}
 
     def _new_instance(self) -> Instance:
         return Instance(self._engine, self._joint, self._constants, self._sources)

@@ -3,7 +3,7 @@ network does beside computing its results."""
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_flatten
 
 from .arguments import Arguments
 from .errors import Declined
+from .inside import Inside
 from .joint import DRAWING
 from .random_state import Watched, untouched
 from .state import ATTRIBUTE, PARAMETER, Held, in_place_of
@@ -91,26 +92,27 @@ def shaken(tensor: torch.Tensor, which: int = 0) -> torch.Tensor:
 Changed = Callable[[torch.Tensor], torch.Tensor]
 
 
-def copies(given: Sequence[torch.Tensor], changed: Changed = as_given) -> Tensors:
+def copies(tensors: Sequence[torch.Tensor], changed: Changed = as_given) -> Tensors:
     """Of all that is given to a network, with gradients where it has them."""
 
     def copied(tensor: torch.Tensor) -> torch.Tensor:
         return changed(tensor.detach().clone()).requires_grad_(tensor.requires_grad)
 
-    return [copied(each) for each in given]
+    return [copied(each) for each in tensors]
 
 
 def rehearse(
     body: Callable[..., Any],
     held: Sequence[Held],
     arguments: Arguments,
+    tensors: Sequence[torch.Tensor],
     drawn: Optional[Sequence[torch.Tensor]] = None,
     changed: Changed = as_given,
-    values: Optional[Sequence[torch.Tensor]] = None,
+    inside: Optional[Inside] = None,
 ) -> Rehearsal:
-    """PyTorch's forward pass, which leaves the tensors held and the random numbers as they are.
-    `values`: computes with these, of another time, instead of what is given now."""
-    given = copies(values or [*(each.tensor for each in held), *arguments.tensors], changed)
+    """PyTorch's forward pass with copies of `tensors`, which are all that is given, so that these
+    and the random numbers are left as they are. `inside` gets to know what it does besides."""
+    given = copies(tensors, changed)
     versions = [each._version for each in given]
     args, kwargs = arguments.filled(given[len(held) :])
     mode: Any = nullcontext() if drawn is None else _Drawn(drawn)
@@ -118,7 +120,8 @@ def rehearse(
     places = [each.data_ptr() for each in given]
     with untouched(given), in_place_of(held, given) as replaced, mode:
         outside = Watched()
-        returned = _called(body, args, kwargs)
+        with inside or nullcontext():
+            returned = _called(body, args, kwargs)
         if outside.drawn():
             raise Declined("it draws random numbers that are not PyTorch's")
     if replaced:
@@ -127,21 +130,31 @@ def rehearse(
         raise Declined("it moves a tensor that it was given elsewhere")
     openly = {at for at, each in enumerate(given) if each._version != versions[at]}
     silently = {at for at, each in enumerate(before) if not torch.equal(given[at], each)} - openly
+    if inside is not None:
+        noted = inside.statistics
+        silently |= {at for at, each in enumerate(given) if _is_among(each, noted)} - openly
     written = sorted(openly | silently)
     results, leaves, spec = _flattened(returned)
     _check_apart(results, given)
     return Rehearsal(results, spec, leaves, given, written, silently, before)
 
 
+def _is_among(tensor: torch.Tensor, tensors: Sequence[torch.Tensor]) -> bool:
+    return any(each is tensor for each in tensors)
+
+
 def _flattened(returned: Any) -> Tuple[Tensors, List[Any], Any]:
     leaves, spec = tree_flatten(returned)
     results: Tensors = []
+    places: Dict[int, Place] = {}  # by id: a tensor may be returned twice
     for at, leaf in enumerate(leaves):
         if isinstance(leaf, torch.Tensor):
             if type(leaf) is not torch.Tensor or not leaf.numel():
                 raise Declined("it returns no usual tensor")
-            leaves[at] = Place(len(results))
-            results.append(leaf)
+            if id(leaf) not in places:
+                places[id(leaf)] = Place(len(results))
+                results.append(leaf)
+            leaves[at] = places[id(leaf)]
         elif not isinstance(leaf, (bool, int, float, str, type(None))):
             raise Declined(f"it returns a {type(leaf).__name__}")
     if not results:
@@ -189,25 +202,41 @@ def more(found: Rehearsal, at: int) -> int:
 
 
 def gradients(
-    found: Rehearsal, tangents: Sequence[Optional[torch.Tensor]]
+    held: Sequence[Held], found: Rehearsal, tangents: Sequence[Optional[torch.Tensor]]
 ) -> List[Optional[torch.Tensor]]:
-    """Of all that is given, None for what has none. A tangent that is None is left out."""
+    """Of all that is given, None for what has none. A tangent that is None is left out. The module
+    has the copies in place meanwhile, since its code may be a part of a backward pass."""
     wanted = [each for each in found.given if each.requires_grad]
     pairs = [
         (found.results[at], tangent)
         for at, tangent in zip(found.differentiable, tangents)
         if tangent is not None
     ]
-    made: Iterator[Any] = iter(
-        torch.autograd.grad(
-            [each for each, _ in pairs],
-            wanted,
-            [tangent for _, tangent in pairs],
-            allow_unused=True,
-            retain_graph=True,
-        )
-    )
+    ends, along = [each for each, _ in pairs], [tangent for _, tangent in pairs]
+    how = {"allow_unused": True, "retain_graph": True}
+    with untouched(found.given), in_place_of(held, found.given):
+        made: Iterator[Any] = iter(torch.autograd.grad(ends, wanted, along, **how))
     return [next(made) if each.requires_grad else None for each in found.given]
+
+
+@contextmanager
+def computed_again(
+    body: Callable[..., Any],
+    held: Sequence[Held],
+    arguments: Arguments,
+    drawn: Optional[Sequence[torch.Tensor]],
+    written: Sequence[int],
+) -> Iterator[Tensors]:
+    """The results of PyTorch's forward pass, carried out once more over the very tensors, but for
+    those that it writes."""
+    given = [*(each.tensor for each in held), *arguments.tensors]
+    given = [each.clone() if at in set(written) else each for at, each in enumerate(given)]
+    args, kwargs = arguments.filled(given[len(held) :])
+    mode: Any = nullcontext() if drawn is None else _Drawn(drawn)
+    with untouched(given), in_place_of(held, given):
+        with mode:
+            results, _, _ = _flattened(body(*args, **kwargs))
+        yield results
 
 
 def differentiable_step(
@@ -219,20 +248,14 @@ def differentiable_step(
     wanted: Sequence[torch.Tensor],
     tangents: Dict[int, Optional[torch.Tensor]],
 ) -> List[Optional[torch.Tensor]]:
-    """Gradients of what is wanted, with a graph of their own: PyTorch's forward pass once more,
-    over the very tensors, but for those that it writes."""
-    given = [*(each.tensor for each in held), *arguments.tensors]
-    given = [each.clone() if at in set(written) else each for at, each in enumerate(given)]
-    args, kwargs = arguments.filled(given[len(held) :])
-    mode: Any = nullcontext() if drawn is None else _Drawn(drawn)
-    with untouched(given), in_place_of(held, given), mode:
-        results, _, _ = _flattened(body(*args, **kwargs))
-    pairs = [(results[at], each) for at, each in tangents.items() if each is not None]
-    made = torch.autograd.grad(
-        [each for each, _ in pairs],
-        list(wanted),
-        [each for _, each in pairs],
-        allow_unused=True,
-        create_graph=True,
-    )
+    """Gradients of what is wanted, with a graph of their own."""
+    with computed_again(body, held, arguments, drawn, written) as results:
+        pairs = [(results[at], each) for at, each in tangents.items() if each is not None]
+        made = torch.autograd.grad(
+            [each for each, _ in pairs],
+            list(wanted),
+            [each for _, each in pairs],
+            allow_unused=True,
+            create_graph=True,
+        )
     return list(made)

@@ -50,6 +50,7 @@ def in_place_of(held: Sequence[Held], tensors: Sequence[torch.Tensor]) -> Iterat
     """The module computes with these. Afterwards the list has the names of those in whose place it
     has put something else itself, which stays undone."""
     replaced: List[str] = []
+    before = [(where, key, where.get(key)) for each in held for where, key in each.places]
     try:
         for each, tensor in zip(held, tensors):
             for where, key in each.places:
@@ -59,6 +60,5 @@ def in_place_of(held: Sequence[Held], tensors: Sequence[torch.Tensor]) -> Iterat
             if any(where.get(key) is not tensor for where, key in each.places):
                 replaced.append(each.name)
     finally:
-        for each in held:
-            for where, key in each.places:
-                where[key] = each.tensor
+        for where, key, tensor in before:
+            where[key] = tensor

@@ -6,6 +6,7 @@ import threading
 from typing import Any, Callable, List, Optional, Tuple
 
 import torch
+from torch.nn.utils import parametrize
 
 _module = torch.nn.modules.module
 
@@ -72,6 +73,15 @@ def _saved_tensor_hooks() -> Callable[[], Any]:
     return lambda: getattr(_hooks_inside, "count", 0)
 
 
+saved_tensor_hooks = _saved_tensor_hooks()
+
+
+def _cached_parametrizations() -> int:
+    """How often parametrize.cached() is in use: what is computed once there is used by several
+    calls."""
+    return parametrize._cache_enabled
+
+
 _dispatch_modes = torch._C._len_torch_dispatch_stack
 _function_modes = torch._C._len_torch_function_stack
 _default_dtype = torch.get_default_dtype
@@ -87,9 +97,10 @@ _REASONS: List[Tuple[Callable[[], Any], str]] = [
     (_dispatch_modes, "inside a TorchDispatchMode"),
     (_function_modes, "inside a TorchFunctionMode"),
     (autocast("cpu"), UNDER_AUTOCAST),
-    (_saved_tensor_hooks(), "inside hooks of saved tensors"),
+    (saved_tensor_hooks, "inside hooks of saved tensors"),
     (lambda: _default_dtype() is not torch.float32, "the default dtype is not float32"),
     (lambda: any(_GLOBAL_HOOKS), "hooks of all modules"),
+    (_cached_parametrizations, "inside parametrize.cached()"),
     (lambda: torch.autograd.forward_ad._current_level >= 0, "inside forward mode"),
 ]
 
