@@ -49,6 +49,7 @@ test ci bench       | must | python3-venv              | .venv
 test ci             | may  | python3-torch             | convoy.torch with the oldest PyTorch
 test ci             | may  | python3-pytest            | the same
 test ci             | may  | strace                    | the test of what CONVOY_DEVICE=cpu opens
+test ci             | may  | locales                   | the test under locales with a decimal comma
 ci                  | must | clang                     | fuzzing
 ci                  | must | clang-format              | lint
 ci                  | must | clang-tidy                | lint

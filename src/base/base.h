@@ -58,6 +58,21 @@ void cvy_text_copy(char *to, size_t size, const char *from);
  * at least one, @ for a hexadecimal digit in lower case, and anything else for itself. */
 bool cvy_text_is(const char *text, const char *pattern);
 
+/* As vsnprintf, strtod and strtof do it in the locale C, whatever the program's is. */
+int cvy_print(char *to, size_t size, const char *format, va_list args) CVY_PRINTF(3, 0);
+double cvy_double(const char *text, char **end);
+float cvy_float(const char *text, char **end);
+
+/* ASCII's digits and letters in any locale, and regardless of case: whether two texts are the same,
+ * in all or in the first `length` characters, and whether one has the other as a part. */
+static inline bool cvy_is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+char cvy_upper(char c);
+bool cvy_same(const char *a, const char *b);
+bool cvy_begins(const char *text, const char *with, size_t length);
+bool cvy_has(const char *text, const char *part);
+
 /* FNV-1a, 64 bits. `seed` 0 starts; pass a result to go on. */
 uint64_t cvy_hash(uint64_t seed, const void *bytes, size_t count);
 /* Of whole words, ten times as fast: for tables in memory, not for what is written down. */
@@ -70,6 +85,13 @@ convoy_status cvy_env_check_names(void);
 /* A decimal integer of the environment within [low, high] (suffix K, M, G = 1024 powers); false
  * with a sentence by cvy_fail if it is set and is not one; `value` untouched if it is not set. */
 bool cvy_env_int(const char *name, int64_t low, int64_t high, int64_t *value);
+/* The same for seconds from 0 to `most`, which may have a point and digits behind it. */
+bool cvy_env_seconds(const char *name, double most, double *value);
+/* The words of the list `text`, with commas between, as bits of their places in `words`: all of
+ * them where it is NULL or "all", none with "none". ERR_ARGUMENT names `name`, the variable that
+ * has the list, and the word that is none. */
+convoy_status cvy_env_list(const char *name, const char *text, const char *const *words, int count,
+                           uint32_t *out);
 
 /* What a thread that calls the library needs, as convoy.h says. No call was seen to use 80 KiB. */
 #define CVY_STACK_LEAST ((size_t)128 << 10)

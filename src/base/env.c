@@ -53,3 +53,42 @@ bool cvy_env_int(const char *name, int64_t low, int64_t high, int64_t *value) {
   *value = product;
   return true;
 }
+
+bool cvy_env_seconds(const char *name, double most, double *value) {
+  const char *text = cvy_env(name);
+  if (!text) return true;
+  char *end;
+  const double seconds = cvy_double(text, &end);
+  if (end == text || *end || !(seconds >= 0 && seconds <= most)) {
+    cvy_fail(CONVOY_ERR_ARGUMENT, "%s is \"%s\"; it may be 0 to %g", name, text, most);
+    return false;
+  }
+  *value = seconds;
+  return true;
+}
+
+static convoy_status refuse_word(const char *name, const char *word, size_t length,
+                                 const char *const *words, int count) {
+  char all[128];
+  cvy_text text = cvy_text_in(all, sizeof all);
+  for (int i = 0; i < count; i++) cvy_text_add(&text, "%s%s", i ? ", " : "", words[i]);
+  return cvy_fail(CONVOY_ERR_ARGUMENT, "%s has \"%.*s\"; it may be all, none, or some of %s", name,
+                  (int)(length < 64 ? length : 64), word, all);
+}
+
+convoy_status cvy_env_list(const char *name, const char *text, const char *const *words, int count,
+                           uint32_t *out) {
+  *out = (1u << count) - 1;
+  if (!text || strcmp(text, "all") == 0) return CONVOY_OK;
+  *out = 0;
+  if (strcmp(text, "none") == 0) return CONVOY_OK;
+  for (const char *at = text;; at++) {
+    const size_t length = strcspn(at, ",");
+    int i = 0;
+    while (i < count && (strlen(words[i]) != length || strncmp(words[i], at, length) != 0)) i++;
+    if (i == count) return refuse_word(name, at, length, words, count);
+    *out |= 1u << i;
+    at += length;
+    if (!*at) return CONVOY_OK;
+  }
+}

@@ -6,7 +6,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,7 +23,7 @@ static atomic_int sink_level = -1; /* -1: CONVOY_LOG has not been read yet */
 /* -1: none. */
 static int level_named(const char *text) {
   for (size_t i = 0; i < CVY_COUNT(level_names); i++)
-    if (!strcasecmp(text, level_names[i])) return (int)i;
+    if (cvy_same(text, level_names[i])) return (int)i;
   return -1;
 }
 
@@ -135,7 +134,7 @@ void cvy_log(convoy_log_level level, const char *format, ...) {
   char line[1024];
   va_list args;
   va_start(args, format);
-  vsnprintf(line, sizeof line, format, args);
+  cvy_print(line, sizeof line, format, args);
   va_end(args);
   pthread_mutex_lock(&lock);
   convoy_log_fn *fn = sink;

@@ -28,7 +28,7 @@ convoy_status cvy_fail(convoy_status status, const char *format, ...) {
   char text[sizeof sentence];
   va_list args;
   va_start(args, format);
-  vsnprintf(text, sizeof text, format, args);
+  cvy_print(text, sizeof text, format, args);
   va_end(args);
   cvy_text_copy(sentence, sizeof sentence, text);
   return status;

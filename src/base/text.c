@@ -14,7 +14,7 @@ void cvy_text_add(cvy_text *text, const char *format, ...) {
   size_t room = text->size - text->used;
   va_list args;
   va_start(args, format);
-  int length = vsnprintf(text->at + text->used, room, format, args);
+  int length = cvy_print(text->at + text->used, room, format, args);
   va_end(args);
   if (length < 0 || (size_t)length >= room) {
     text->overflow = true;

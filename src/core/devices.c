@@ -11,15 +11,11 @@ const cvy_backend *cvy_cpu_backend(void) {
   return *each;
 }
 
-static bool same(const char *a, const char *b) {
-  return strcasecmp(a, b) == 0;
-}
-
 /* Whether a name can only mean the CPU engine, "cpu", or one of its kind by number. */
 static bool means_cpu(const char *wanted) {
   const char *cpu = cvy_cpu_backend()->name;
   size_t length = strlen(cpu);
-  return strncasecmp(wanted, cpu, length) == 0 && (!wanted[length] || wanted[length] == ':');
+  return cvy_begins(wanted, cpu, length) && (!wanted[length] || wanted[length] == ':');
 }
 
 /* ---------------------------------------------------------------------------------- listing */
@@ -68,18 +64,18 @@ void cvy_devices_missing(const cvy_survey *seen, char *text, size_t size) {
 static int fit(const char *wanted, const convoy_device_info *info) {
   size_t kind = strcspn(info->id, ":");
   bool real_gpu = info->type == CONVOY_DEVICE_GPU && !info->simulator;
-  if (same(wanted, "auto")) return real_gpu;
-  if (strlen(wanted) == kind && strncasecmp(wanted, info->id, kind) == 0)
+  if (cvy_same(wanted, "auto")) return real_gpu;
+  if (strlen(wanted) == kind && cvy_begins(wanted, info->id, kind))
     return 1 + !info->simulator + real_gpu;
-  if (same(wanted, info->id)) return 4;
-  return strcasestr(info->name, wanted) != NULL;
+  if (cvy_same(wanted, info->id)) return 4;
+  return cvy_has(info->name, wanted);
 }
 
 /* The same card is seen once through each runtime that is installed. */
 static void name_twins(const cvy_survey *seen, int32_t at, cvy_text *why) {
   const char *bus = seen->facts[at].bus;
   for (int32_t i = 0; i < seen->count && bus[0]; i++) {
-    if (i != at && strcasecmp(seen->facts[i].bus, bus) == 0)
+    if (i != at && cvy_same(seen->facts[i].bus, bus))
       cvy_text_add(why, ", the same card as %s", seen->facts[i].info.id);
   }
 }
@@ -190,15 +186,15 @@ static convoy_status find_cpu(const char *wanted, const cvy_survey *seen, cvy_de
 
 static bool is_kind_of(const char *wanted, const cvy_backend *backend) {
   const char *const *kind = backend->kinds;
-  while (kind && *kind && !same(wanted, *kind)) kind++;
-  return same(wanted, backend->name) || (kind && *kind);
+  while (kind && *kind && !cvy_same(wanted, *kind)) kind++;
+  return cvy_same(wanted, backend->name) || (kind && *kind);
 }
 
 /* Names that leave the choice open have no device that could be gone. */
 static bool is_open(const char *wanted) {
   const cvy_backend *const *each = cvy_backends;
   while (*each && !is_kind_of(wanted, *each)) each++;
-  return *each || same(wanted, "auto");
+  return *each || cvy_same(wanted, "auto");
 }
 
 /* Why a device was taken, beside that it is there. */
@@ -208,7 +204,7 @@ static void explain(const char *wanted, const cvy_survey *seen, cvy_device_choic
   cvy_text why = cvy_text_in(out->why, sizeof(out->why));
   int32_t at = 0;
   while (seen->backend[at] != out->backend || seen->index[at] != out->index) at++;
-  if (same(wanted, "auto"))
+  if (cvy_same(wanted, "auto"))
     cvy_text_add(&why, "the first GPU of %s", runtimes[seen->facts[at].runtime]);
   else
     cvy_text_add(&why, "asked for as \"%s\"", wanted);
@@ -217,7 +213,7 @@ static void explain(const char *wanted, const cvy_survey *seen, cvy_device_choic
 
 convoy_status cvy_devices_find(const cvy_options *options, cvy_device_choice *out) {
   const char *wanted = options->device;
-  bool automatic = same(wanted, "auto");
+  bool automatic = cvy_same(wanted, "auto");
   cvy_survey seen;
   *out = (cvy_device_choice){0};
   cvy_devices(options, &seen);

@@ -46,7 +46,7 @@ void cvy_report(convoy_context *context, convoy_event_kind kind, convoy_status s
   char line[1024]; /* the log has it whole, an event as much as it holds */
   va_list arguments;
   va_start(arguments, format);
-  vsnprintf(line, sizeof(line), format, arguments);
+  cvy_print(line, sizeof(line), format, arguments);
   va_end(arguments);
   cvy_text_copy(event.message, sizeof(event.message), line);
   cvy_text_copy(event.device, sizeof(event.device), context->device.facts.info.id);

@@ -2,8 +2,6 @@
  */
 #include "core/options.h"
 
-#include <ctype.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "core/faults/fault_table.h"
@@ -93,25 +91,17 @@ static convoy_status resolve_number(const number *row, int64_t given, int64_t *v
   return CONVOY_OK;
 }
 
-#define WAIT_BUDGET "CONVOY_DEVICE_WAIT_BUDGET"
 #define MOST_SECONDS 1e6
 #define MOST_COMPILE_WORKERS 64
 
 static convoy_status resolve_budget(double given, double *out) {
-  const char *text = cvy_env(WAIT_BUDGET);
-  char *end = NULL;
   if (!(given >= 0 && given <= MOST_SECONDS)) {
     return cvy_fail(CONVOY_ERR_ARGUMENT, "options.device_wait_budget is %g; it may be 0 to %g",
                     given, MOST_SECONDS);
   }
   *out = given;
-  if (!given && text) {
-    *out = strtod(text, &end);
-    if (end == text || *end || !(*out >= 0 && *out <= MOST_SECONDS)) {
-      return cvy_fail(CONVOY_ERR_ARGUMENT, WAIT_BUDGET " is \"%s\"; it may be 0 to %g", text,
-                      MOST_SECONDS);
-    }
-  }
+  if (!given && !cvy_env_seconds("CONVOY_DEVICE_WAIT_BUDGET", MOST_SECONDS, out))
+    return CONVOY_ERR_ARGUMENT;
   if (!*out) *out = 60;
   return CONVOY_OK;
 }
@@ -134,9 +124,10 @@ static convoy_status check_others(void) {
 
 /* A name without the blanks around it, which nobody means to be part of it; how long it is. */
 static const char *trimmed(const char *text, size_t *length) {
-  while (isspace((unsigned char)*text)) text++;
+  static const char blanks[] = " \t\n\v\f\r";
+  text += strspn(text, blanks);
   *length = strlen(text);
-  while (*length && isspace((unsigned char)text[*length - 1])) --*length;
+  while (*length && strchr(blanks, text[*length - 1])) --*length;
   return text;
 }
 

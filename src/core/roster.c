@@ -69,7 +69,7 @@ const cvy_known *cvy_roster_find(const cvy_roster *roster, const char *machine,
   for (int32_t i = 0; i < roster->count; i++) {
     const cvy_known *each = &roster->list[i];
     if (!is_of(each, machine)) continue;
-    if (strcasecmp(each->id, name) != 0 && !strcasestr(each->name, name)) continue;
+    if (!cvy_same(each->id, name) && !cvy_has(each->name, name)) continue;
     if (!found || strcmp(each->last, found->last) > 0) found = each;
   }
   return found;

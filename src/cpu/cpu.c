@@ -76,11 +76,11 @@ static void close_device(cvy_device *device) {
 }
 
 static convoy_status open_watchdog(cvy_device *device) {
-  int64_t seconds = STALL_SECONDS;
-  if (!cvy_env_int("CONVOY_CPU_STALL", 0, LONGEST_STALL, &seconds)) return CONVOY_ERR_ARGUMENT;
+  double seconds = STALL_SECONDS;
+  if (!cvy_env_seconds("CONVOY_CPU_STALL", LONGEST_STALL, &seconds)) return CONVOY_ERR_ARGUMENT;
   if (seconds == 0) return CONVOY_OK;
   convoy_status status =
-      cvy_watchdog_open(cvy_threads_count(device->threads), (double)seconds, &device->watchdog);
+      cvy_watchdog_open(cvy_threads_count(device->threads), seconds, &device->watchdog);
   if (status == CONVOY_OK) cvy_threads_set_watchdog(device->threads, device->watchdog);
   return status;
 }

@@ -3,7 +3,6 @@
 
 #include <stdbool.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
@@ -35,7 +34,7 @@ void cvy_host_name(char *name, size_t size) {
 
 int32_t cvy_host_mhz(void) {
   char value[64];
-  return cpuinfo("cpu MHz", value, sizeof value) ? (int32_t)atof(value) : 0;
+  return cpuinfo("cpu MHz", value, sizeof value) ? (int32_t)cvy_double(value, NULL) : 0;
 }
 
 int64_t cvy_host_memory(void) {

@@ -94,7 +94,7 @@ bool cvy_composition_fail(cvy_composition *c, convoy_status status, const char *
   va_list args;
   if (c->status) return false;
   va_start(args, format);
-  vsnprintf(sentence, sizeof sentence, format, args);
+  cvy_print(sentence, sizeof sentence, format, args);
   va_end(args);
   c->status = cvy_fail(status, "%s", sentence);
   return false;

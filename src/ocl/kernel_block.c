@@ -20,7 +20,7 @@ void cvy_block_add(cvy_kernel_block *block, cvy_text *source, int64_t value, con
   char name[32];
   va_list args;
   va_start(args, format);
-  vsnprintf(name, sizeof name, format, args);
+  cvy_print(name, sizeof name, format, args);
   va_end(args);
   cvy_text_add(source, "  word %s;\n", name);
 }

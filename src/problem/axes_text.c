@@ -1,7 +1,6 @@
 /* Extents and words with a number for each axis, both ways. */
 #include "problem/axes_text.h"
 
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,7 +25,7 @@ int64_t cvy_read_number(cvy_reader *r) {
   char *end;
   errno = 0;
   /* strtoll would also take blanks and signs, which have no place in the grammar. */
-  if (!cvy_read_expected(r, isdigit((unsigned char)*r->at), "a number")) return 0;
+  if (!cvy_read_expected(r, cvy_is_digit(*r->at), "a number")) return 0;
   long long value = strtoll(r->at, &end, 10);
   if (!cvy_read_expected(r, !errno, "a number below 2^63")) return 0;
   r->at = end;

@@ -10,7 +10,7 @@ convoy_status cvy_gradient_refuse(const cvy_problem *problem, const char *format
   char reason[256], text[CONVOY_PROBLEM_TEXT];
   va_list args;
   va_start(args, format);
-  vsnprintf(reason, sizeof reason, format, args);
+  cvy_print(reason, sizeof reason, format, args);
   va_end(args);
   cvy_problem_text(problem, text, sizeof text);
   return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s: %s", reason, text);

@@ -11,7 +11,7 @@ cvy_value cvy_parser_refuse(cvy_parser *p, const char *at, const char *format, .
   va_list args;
   if (p->status) return CVY_NO_VALUE;
   va_start(args, format);
-  vsnprintf(what, sizeof what, format, args);
+  cvy_print(what, sizeof what, format, args);
   va_end(args);
   p->status =
       cvy_fail(CONVOY_ERR_ARGUMENT, "program text, column %d: %s", (int)(at - p->text) + 1, what);

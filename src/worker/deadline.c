@@ -15,7 +15,6 @@
  *           include what the driver left to do: three times that. */
 #include "worker/deadline.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 const cvy_deadline_rule cvy_deadline_rules[CVY_DEADLINES] = {
@@ -100,7 +99,7 @@ convoy_status cvy_deadlines_parse(const char *text, cvy_deadlines *out) {
     double *place = place_of(out, &restarts, at, length);
     if (!place || at[length] != '=') return wrong(at);
     char *end;
-    *place = strtod(at + length + 1, &end);
+    *place = cvy_double(at + length + 1, &end);
     if (end == at + length + 1 || !(*place > 0 && *place <= MOST) || (*end && *end != ','))
       return wrong(at);
     at = *end ? end + 1 : end;

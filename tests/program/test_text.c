@@ -1,6 +1,5 @@
 /* src/program: texts, both ways, and what is refused. */
 #include <float.h>
-#include <locale.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -256,18 +255,6 @@ static void numbers_come_back(void **state) {
   }
 }
 
-/* CMakeLists.txt makes a locale with a comma in numbers; elsewhere C's own is all there is to test.
- */
-static void locales_make_no_difference(void **state) {
-  (void)state;
-  const char *name = getenv("CONVOY_TEST_LOCALE");
-  if (name) assert_non_null(setlocale(LC_ALL, name));
-  print_message("decimal point '%s'\n", localeconv()->decimal_point);
-  numbers_are_rounded_correctly(state);
-  numbers_come_back(state);
-  setlocale(LC_ALL, "C");
-}
-
 static void bytes_from_elsewhere_are_checked(void **state) {
   (void)state;
   cvy_program good = parsed("y = fma(a, b, 2) * index(w) + random(); z = a"), bad;
@@ -322,7 +309,6 @@ int main(void) {
       cmocka_unit_test(random_programs_come_back),
       cmocka_unit_test(numbers_are_rounded_correctly),
       cmocka_unit_test(numbers_come_back),
-      cmocka_unit_test(locales_make_no_difference),
       cmocka_unit_test(bytes_from_elsewhere_are_checked),
       cmocka_unit_test(a_text_that_does_not_fit_is_refused),
   };

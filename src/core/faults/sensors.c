@@ -3,7 +3,6 @@
 #include "core/faults/sensors.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "os/os.h"
@@ -82,7 +81,7 @@ static bool value_of(const char *lines, const char *path, double *value) {
   const char *at = strstr(lines, title);
   if (!at) return false;
   char *end;
-  *value = strtod(at + strlen(title), &end);
+  *value = cvy_double(at + strlen(title), &end);
   return end != at + strlen(title);
 }
 

@@ -29,7 +29,7 @@ static bool parse_hash(const char *text, uint64_t *out) {
 
 static bool parse_time(const char *text, double *out) {
   char *end;
-  *out = strtod(text, &end);
+  *out = cvy_double(text, &end);
   return end != text && strcmp(end, " ms") == 0 && isfinite(*out) && *out >= 0;
 }
 

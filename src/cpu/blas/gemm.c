@@ -5,9 +5,9 @@
 #include <cblas.h>
 #include <dlfcn.h>
 #include <pthread.h>
-#include <strings.h>
 #include <time.h>
 
+#include "base/base.h"
 #include "cpu/threads/heartbeat.h"
 
 enum { SERIAL, PTHREAD, OPENMP }; /* of openblas_get_parallel() */
@@ -130,7 +130,7 @@ static const struct {
 bool cvy_gemm_has_width(int64_t width) {
   const char *core = openblas_get_corename();
   for (size_t i = 0; i < sizeof narrow / sizeof *narrow; i++) {
-    if (strcasecmp(core, narrow[i].name) == 0) return narrow[i].width >= width;
+    if (cvy_same(core, narrow[i].name)) return narrow[i].width >= width;
   }
   return true;
 }

@@ -1,5 +1,4 @@
 /* Products as text, both ways. The grammar stands in the public header at convoy_parse_matmul. */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 
@@ -58,7 +57,7 @@ static bool take(const char **at, const char *word) {
 static convoy_status take_extent(const char **at, cvy_shape *shape) {
   char *end;
   errno = 0;
-  if (!isdigit((unsigned char)**at)) return wrong(*at, "a number");
+  if (!cvy_is_digit(**at)) return wrong(*at, "a number");
   if (shape->dims == 3) return wrong(*at, "no more than 3 extents");
   shape->extent[shape->dims++] = strtoll(*at, &end, 10);
   if (errno) return wrong(*at, "a number below 2^63");

@@ -5,7 +5,6 @@
  *   for int32 and with an 8 behind it for uint8; s for each result whose images have gaps between
  *   them, else f, if there are any.
  * Extents are left out: kernels get them as arguments. */
-#include <ctype.h>
 
 #include "problem/program/program.h"
 
@@ -44,7 +43,7 @@ static void add_order(const cvy_reduce_problem *reduce, cvy_text *text) {
 
 static void add_input(const cvy_program_view *view, const int64_t *extent, cvy_text *text) {
   char letter = class_letters[cvy_program_class_of(view, extent)];
-  if (view->type == CONVOY_INT32) letter = (char)toupper(letter);
+  if (view->type == CONVOY_INT32) letter = cvy_upper(letter);
   cvy_text_add(text, "%c%s", letter, view->type == CONVOY_UINT8 ? "8" : "");
 }
 

@@ -1,5 +1,4 @@
 /* Problems of programs as text, both ways (program.h has the grammar). */
-#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,7 +104,7 @@ static bool take(program_reader *r, const char *word) {
 static convoy_status take_number(program_reader *r, int64_t *out) {
   char *end;
   errno = 0;
-  if (!isdigit((unsigned char)*r->at)) return wrong(r, "a number");
+  if (!cvy_is_digit(*r->at)) return wrong(r, "a number");
   *out = strtoll(r->at, &end, 10);
   if (errno) return wrong(r, "a number below 2^63");
   r->at = end;
@@ -198,7 +197,7 @@ static convoy_status take_operands(program_reader *r, int results, int64_t *piec
 static const char *end_of_program(const char *text) {
   const char *found = NULL;
   for (const char *at = strstr(text, " on "); at; at = strstr(at + 1, " on ")) {
-    bool extents = at[4] && strchr(cvy_axis_letters, at[4]) && isdigit((unsigned char)at[5]);
+    bool extents = at[4] && strchr(cvy_axis_letters, at[4]) && cvy_is_digit(at[5]);
     if (extents) found = at;
   }
   return found;

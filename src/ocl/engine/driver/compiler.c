@@ -13,7 +13,7 @@ enum { MOST_LISTED = 64 };
 /* Where both say at which place on the bus they are, that decides; else the name does, of which
  * OpenCL may have less. */
 static bool is_same_card(const cvy_facts *opencl, const cvy_facts *facts) {
-  if (opencl->bus[0] && facts->bus[0]) return strcasecmp(opencl->bus, facts->bus) == 0;
+  if (opencl->bus[0] && facts->bus[0]) return cvy_same(opencl->bus, facts->bus);
   return opencl->info.name[0] && strstr(facts->info.name, opencl->info.name);
 }
 
