@@ -43,6 +43,16 @@ class Bench(unittest.TestCase):
         self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
         self.check_ratios(again.stdout, timed, read_json(self.path("new.json")))
 
+    def test_json_is_utf8_whatever_variables_hold(self):
+        path = self.path("bytes.json")
+        done = run("bench", "--shapes", self.table, "--device", "cpu", "--quick", "--min-time", "0",
+                   "--pass", "forward", "--json", path,
+                   CONVOY_TUNE_FILE=os.fsdecode(b"/nowhere/caf\xe9\xff"), CONVOY_DEVICE="\u00e9")
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        given = read_json(path)[0]["environment"]
+        self.assertEqual(given["CONVOY_TUNE_FILE"], "/nowhere/caf\ufffd\ufffd")
+        self.assertEqual(given["CONVOY_DEVICE"], "\u00e9")
+
     def check_head(self, head):
         self.assertEqual((head["type"], head["state"]), ("head", "complete"))
         self.assertIn("--quick", head["command"])

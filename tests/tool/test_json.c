@@ -76,6 +76,32 @@ static void one_result_is_one_line(void **state) {
   free(text);
 }
 
+/* JSON is UTF-8, whatever bytes a text of the machine's has: U+FFFD stands for those that are none.
+ */
+static void other_bytes_are_replaced(void **state) {
+  (void)state;
+  static const struct {
+    const char *text, *read;
+  } cases[] = {
+      {"caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\x8c", "caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x90\x8c"},
+      {"caf\xe9!", "caf\xef\xbf\xbd!"},
+      {"\xe2\x82", "\xef\xbf\xbd\xef\xbf\xbd"},                 /* cut */
+      {"\xc0\xaf", "\xef\xbf\xbd\xef\xbf\xbd"},                 /* longer than need be */
+      {"\xed\xa0\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* half a pair */
+      {"\xf4\x90\x80\x80", "\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd\xef\xbf\xbd"}, /* above all */
+      {"\xff\"", "\xef\xbf\xbd\""},
+  };
+  for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+    bench_result line = example(), back;
+    strcpy(line.device_name, cases[i].text);
+    char *text = NULL;
+    written(&line, &text);
+    assert_true(bench_result_read(text, &back));
+    assert_string_equal(back.device_name, cases[i].read);
+    free(text);
+  }
+}
+
 static void nested_members_are_passed_over(void **state) {
   (void)state;
   const char *at = "{\"a\": {\"b\": [1, \"}\"], \"c\": 2}, \"d\": true, \"e\": -2.5e1, \"f\": [] }";
@@ -130,9 +156,10 @@ static void a_long_text_is_cut(void **state) {
 
 int main(void) {
   const struct CMUnitTest tests[] = {
-      cmocka_unit_test(a_result_comes_back),     cmocka_unit_test(the_longest_problem_comes_back),
-      cmocka_unit_test(one_result_is_one_line),  cmocka_unit_test(nested_members_are_passed_over),
-      cmocka_unit_test(other_text_is_no_result), cmocka_unit_test(a_long_text_is_cut),
+      cmocka_unit_test(a_result_comes_back),      cmocka_unit_test(the_longest_problem_comes_back),
+      cmocka_unit_test(one_result_is_one_line),   cmocka_unit_test(nested_members_are_passed_over),
+      cmocka_unit_test(other_bytes_are_replaced), cmocka_unit_test(other_text_is_no_result),
+      cmocka_unit_test(a_long_text_is_cut),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

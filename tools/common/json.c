@@ -4,16 +4,41 @@
 #include <inttypes.h>
 #include <math.h>
 
+/* How many bytes the character of UTF-8 has that begins here; 0: there is none. */
+static size_t character(const unsigned char *at) {
+  static const struct {
+    unsigned char mask, lead;
+    uint32_t least; /* what fewer bytes have no room for */
+  } lengths[] = {{0x80, 0, 0}, {0xe0, 0xc0, 0x80}, {0xf0, 0xe0, 0x800}, {0xf8, 0xf0, 0x10000}};
+  const size_t most = sizeof lengths / sizeof lengths[0];
+  size_t follow = 0;
+  while (follow < most && (at[0] & lengths[follow].mask) != lengths[follow].lead) follow++;
+  if (follow == most) return 0;
+  uint32_t code = at[0] & ~lengths[follow].mask & 0xff;
+  for (size_t i = 1; i <= follow; i++) {
+    if ((at[i] & 0xc0) != 0x80) return 0;
+    code = code << 6 | (at[i] & 0x3f);
+  }
+  const bool half = code >= 0xd800 && code < 0xe000; /* of a pair, which only UTF-16 has */
+  return code >= lengths[follow].least && code < 0x110000 && !half ? follow + 1 : 0;
+}
+
+/* JSON is UTF-8. A text of the machine's, such as an environment variable, is any bytes: for those
+ * that are no character stands the one that says so. */
 static void write_text(FILE *to, const char *text) {
+  const unsigned char *at = (const unsigned char *)text;
   fputc('"', to);
-  for (; *text; text++) {
-    unsigned char c = (unsigned char)*text;
-    if (c == '"' || c == '\\')
-      fprintf(to, "\\%c", c);
-    else if (c < 0x20)
-      fprintf(to, "\\u%04x", c);
+  while (*at) {
+    const size_t length = character(at);
+    if (*at == '"' || *at == '\\')
+      fprintf(to, "\\%c", *at);
+    else if (*at < 0x20)
+      fprintf(to, "\\u%04x", *at);
+    else if (length)
+      fwrite(at, 1, length, to);
     else
-      fputc(c, to);
+      fputs("\xef\xbf\xbd", to);
+    at += length ? length : 1;
   }
   fputc('"', to);
 }
