@@ -263,6 +263,9 @@ typedef struct cvy_backend {
                        NULL */
   const cvy_algorithm *const *algorithms; /* ended by NULL, preferred first */
 
+  /* ERR_ARGUMENT where a variable of the environment that the backend reads says what it may not:
+   * looked at whichever device is opened. NULL: it reads none. */
+  convoy_status (*check)(void);
   /* Facts of the devices there are, at most `capacity`; *count gets the number there are. */
   convoy_status (*list)(const cvy_open_options *options, cvy_facts *out, int32_t capacity,
                         int32_t *count);

@@ -215,7 +215,8 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *   -                  CONVOY_TUNE_FILE          XDG       file of tuned choices, by default
  *                                                          $XDG_CONFIG_HOME/convoy/tune.txt
  *   -                  CONVOY_RUNTIMES           (all)     through what devices are looked for:
- *                                                          ocl, hip, cuda, with commas between
+ *                                                          all, none or some of ocl, hip, cuda,
+ *                                                          with commas between
  *   -                  CONVOY_GRAPH_PASSES       all       passes over graphs: all, none or some of
  *                                                          common, fuse, merge, recompute, views
  *   -                  CONVOY_LIBEXEC            (library) folder of convoy-worker and
@@ -309,13 +310,12 @@ typedef struct convoy_context convoy_context;
  * says so, and again in every hour in which a call uses the context; convoy_context_describe and
  * fallback_seconds of convoy_health tell it at any time. Of `auto` without a GPU one line at level
  * info tells.
- * Returns OK; ERR_ARGUMENT for an option or an environment variable with a bad value, and for a
- * variable that is set under its name of before version 0.2, with a sentence that names the new
- * one (with device cpu the value of CONVOY_DEADLINE is not looked at); ERR_NOT_FOUND for a
- * mistake. With failover off, or require_device on, it also returns ERR_DEVICE, ERR_DEADLINE or
- * ERR_MEMORY for a fault, and ERR_NOT_FOUND if `ocl`, or with require_device `auto`, finds no
- * device. ERR_MEMORY is also returned if the thread's stack is too small. The call blocks: it
- * starts the worker process. */
+ * Returns OK; ERR_ARGUMENT for an option or an environment variable with a bad value, whichever
+ * device is opened, and for a variable that is set under its name of before version 0.2, with a
+ * sentence that names the new one; ERR_NOT_FOUND for a mistake. With failover off, or
+ * require_device on, it also returns ERR_DEVICE, ERR_DEADLINE or ERR_MEMORY for a fault, and
+ * ERR_NOT_FOUND if `ocl`, or with require_device `auto`, finds no device. ERR_MEMORY is also
+ * returned if the thread's stack is too small. The call blocks: it starts the worker process. */
 CONVOY_API convoy_status convoy_open(const convoy_options *options, convoy_context **out);
 
 /* Waits for the operations that were enqueued, ends the worker and frees everything but the

@@ -119,7 +119,10 @@ static convoy_status check_others(void) {
   if (!cvy_env_int("CONVOY_FAULT_LIMIT", 0, CVY_FAULT_LIMIT_MOST, &limit))
     return CONVOY_ERR_ARGUMENT;
   convoy_status status = cvy_env_check_names();
-  return status ? status : cvy_log_check();
+  if (!status) status = cvy_log_check();
+  for (const cvy_backend *const *each = cvy_backends; *each && !status; each++)
+    if ((*each)->check) status = (*each)->check();
+  return status;
 }
 
 /* A name without the blanks around it, which nobody means to be part of it; how long it is. */

@@ -195,6 +195,7 @@ const cvy_backend cvy_backend_cpu = {
     .name = "cpu",
     .host_memory = true,
     .algorithms = cvy_cpu_algorithms,
+    .check = cvy_simd_check,
     .list = list,
     .open = open_device,
     .close = close_device,

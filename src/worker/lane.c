@@ -76,6 +76,17 @@ static convoy_status list(const cvy_open_options *options, cvy_facts *out, int32
   return status;
 }
 
+/* Of its devices' ids: what the engine reaches them through. */
+static const char *const kinds[] = {"ocl", "hip", "cuda", NULL};
+
+static convoy_status check(void) {
+  uint32_t runtimes;
+  cvy_deadlines deadlines;
+  convoy_status status =
+      cvy_env_list("CONVOY_RUNTIMES", cvy_env("CONVOY_RUNTIMES"), kinds, CVY_RUNTIMES, &runtimes);
+  return status ? status : cvy_deadlines_parse(cvy_env("CONVOY_DEADLINE"), &deadlines);
+}
+
 static convoy_status ask_open(cvy_device *device, cvy_facts *facts) {
   cvy_wire_reply reply;
   cvy_command command = {.kind = CVY_WIRE_OPEN, .index = device->index, .options = device->options};
@@ -436,9 +447,10 @@ static void usage(const cvy_device *device, cvy_usage *out) {
 
 const cvy_backend cvy_backend_ocl = {
     .name = "ocl",
-    .kinds = (const char *const[]){"hip", "cuda", NULL},
+    .kinds = kinds + 1,
     .host_memory = false,
     .algorithms = cvy_ocl_algorithms,
+    .check = check,
     .list = list,
     .open = open_device,
     .close = close_device,

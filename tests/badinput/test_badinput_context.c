@@ -56,6 +56,8 @@ static void bad_environment_is_named(void **state) {
                {"CONVOY_WORKSPACE_LIMIT", "1X", CONVOY_ERR_ARGUMENT},
                {"CONVOY_FAULT_LIMIT", "x", CONVOY_ERR_ARGUMENT},
                {"CONVOY_FAULT_LIMIT", "-1", CONVOY_ERR_ARGUMENT},
+               {"CONVOY_RUNTIMES", "opencl", CONVOY_ERR_ARGUMENT},
+               {"CONVOY_CPU_ISA", "sse9", CONVOY_ERR_ARGUMENT},
                {"CONVOY_LOG", "loud", CONVOY_ERR_ARGUMENT}};
   const convoy_options options = cpu_options();
   for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
@@ -86,10 +88,10 @@ static void former_names_are_refused_with_the_new_ones(void **state) {
   }
 }
 
-/* Only a device has deadlines; failover, which is on, hides none of the program's own mistakes. */
+/* Whichever device is opened; failover, which is on, hides none of the program's own mistakes. */
 static void bad_deadlines_are_named(void **state) {
   (void)state;
-  static const char *const devices[] = {"auto", "ocl", "ocl:0", "5600"};
+  static const char *const devices[] = {"auto", "ocl", "ocl:0", "5600", "cpu"};
   convoy_options options = CONVOY_OPTIONS_INIT;
   setenv("CONVOY_DEADLINE", "run=abc", 1);
   for (size_t i = 0; i < sizeof devices / sizeof devices[0]; i++) {

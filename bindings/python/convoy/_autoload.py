@@ -3,6 +3,7 @@ CONVOY_TORCH=1 where PyTorch loads the entry points of installed packages (2.5 a
 
 from __future__ import annotations
 
+from ._values import switch_variable
 from ._workers import keep_workers
 
 
@@ -11,3 +12,8 @@ def start() -> None:
 
     _switch.enable()
     keep_workers()
+
+
+def start_if_asked() -> None:
+    if switch_variable("CONVOY_TORCH"):
+        start()

@@ -9,6 +9,7 @@ from __future__ import annotations
 import enum
 import math
 import operator
+import os
 from typing import Any, Dict, Optional, Tuple, Type, TypeVar
 
 import numpy as np
@@ -88,6 +89,14 @@ def flag(value: Any, name: str) -> bool:
     if not isinstance(value, (bool, int, np.bool_)) or value not in (0, 1):
         raise argument_error(f"{name} is {shown(value)}, not True or False")
     return bool(value)
+
+
+def switch_variable(name: str) -> bool:
+    """Whether a variable of the environment is on, as those of convoy.h are; unset it is off."""
+    value = os.environ.get(name) or "0"
+    if value not in ("0", "1", "off", "on"):
+        raise argument_error(f"{name} is {shown(value)}; it may be 0, 1, off or on")
+    return value in ("1", "on")
 
 
 def c_text(value: Any, name: str) -> Optional[bytes]:

@@ -5,7 +5,8 @@ import os
 
 
 def start() -> None:
-    if os.environ.get("CONVOY_TORCH") == "1":
-        from convoy import _autoload
+    if os.environ.get("CONVOY_TORCH") in (None, "", "0", "off"):
+        return
+    from convoy import _autoload
 
-        _autoload.start()
+    _autoload.start_if_asked()

@@ -3,6 +3,7 @@
 #ifndef CVY_CPU_ISA_SIMD_H
 #define CVY_CPU_ISA_SIMD_H
 
+#include "base/base.h"
 #include "cpu/isa/inner_products.h"
 #include "cpu/isa/interleave.h"
 #include "cpu/isa/microkernel.h"
@@ -108,5 +109,7 @@ static inline const cvy_microkernel *cvy_microkernel_for(const cvy_simd *simd, i
 
 /* The widest set this processor has, or what CONVOY_CPU_ISA names: baseline, avx2, avx512. */
 const cvy_simd *cvy_simd_best(void);
+/* ERR_ARGUMENT if CONVOY_CPU_ISA is none of the names that it may be. */
+convoy_status cvy_simd_check(void);
 
 #endif

@@ -11,6 +11,7 @@ from .. import _log
 from .._context import Context
 from .._lib import DeviceType
 from .._release import release
+from .._values import switch_variable
 from . import _native
 from ._cards import Cards
 from ._check import check
@@ -95,7 +96,7 @@ class Session:
         self._closed = False
         self._last_states: List[State] = []
         self._opening = threading.Lock()
-        self._checked = os.environ.get("CONVOY_CHECK") == "1"
+        self._checked = switch_variable("CONVOY_CHECK")
         self._forked = False
         self.cards: Optional[Cards] = None
         if platform is not None and not computes_on_processor(settings.device):

@@ -45,10 +45,12 @@ def enable(
     always the device; "graph", whole networks on the device where they can be captured, and what
     is left as "measured". What is left out comes from CONVOY_ROUTE, else is "measured".
     """
+    named = "route" if route is not None else "CONVOY_ROUTE"
     if route is None:
         route = os.environ.get("CONVOY_ROUTE") or "measured"
     if route not in ROUTES:
-        raise argument_error(f"route is {shown(route)}, not one of {', '.join(map(repr, ROUTES))}")
+        known = ", ".join(map(repr, ROUTES))
+        raise argument_error(f"{named} is {shown(route)}, not one of {known}")
     options_struct(device, require_device=require_device)  # what is wrong is reported here
     _enable(Settings(device, route, require_device, flag(verbose, "verbose")))
 

@@ -10,21 +10,11 @@
 /* In the order in which `auto` prefers them. */
 static const runtime *const runtimes[CVY_RUNTIMES] = {&opencl_runtime, &hip_runtime, &cuda_runtime};
 
-/* Whether a name is in a list such as "ocl,hip". */
-static bool names(const char *list, const char *name) {
-  const size_t length = strlen(name);
-  while (*list) {
-    const size_t next = strcspn(list, ",");
-    if (next == length && strncmp(list, name, length) == 0) return true;
-    list += next + (list[next] == ',');
-  }
-  return false;
-}
-
 /* CONVOY_RUNTIMES leaves out others: a broken one may take along the process that looks. */
-static bool is_wanted(const runtime *row) {
-  const char *wanted = cvy_env("CONVOY_RUNTIMES");
-  return !wanted || names(wanted, row->name);
+static convoy_status find_wanted(uint32_t *wanted) {
+  const char *names[CVY_RUNTIMES];
+  for (int i = 0; i < CVY_RUNTIMES; i++) names[i] = runtimes[i]->name;
+  return cvy_env_list("CONVOY_RUNTIMES", cvy_env("CONVOY_RUNTIMES"), names, CVY_RUNTIMES, wanted);
 }
 
 static void add(const runtime *row, const cvy_open_options *options, runtime_device *out,
@@ -39,12 +29,14 @@ static void add(const runtime *row, const cvy_open_options *options, runtime_dev
 /* A runtime that fails has no devices; where no other has one its failure is that of all. */
 convoy_status runtime_devices(const cvy_open_options *options, int32_t enough, runtime_device *out,
                               int32_t *count) {
-  convoy_status failed = CONVOY_OK;
+  uint32_t wanted;
+  convoy_status failed = find_wanted(&wanted);
   char why[320] = "";
   *count = 0;
+  if (failed) return failed;
   for (size_t i = 0; i < CVY_COUNT(runtimes) && *count < enough; i++) {
     int32_t more = 0, room = RUNTIME_DEVICES - *count;
-    if (!is_wanted(runtimes[i])) continue;
+    if (!(wanted >> i & 1)) continue;
     convoy_status status = runtimes[i]->list(out + *count, room, &more);
     if (status && !failed) {
       failed = status;
