@@ -59,8 +59,8 @@ CONVOY_API convoy_status convoy_capture_cut(convoy_context *context);
  * the last captured first. out[i] has the extents of of[i]; where y does not depend on it, it
  * becomes 0.
  * A tensor that convoy_tensor_copy gave what another has stands for the same as that one.
- * Returns OK; ERR_ARGUMENT outside a capture, for a y that no operation of the capture has written,
- * and for a tensor that has been written since y was computed from it; ERR_SHAPE; ERR_UNSUPPORTED
+ * Returns OK; ERR_ARGUMENT outside a capture, for a y that nothing in the capture has written, and
+ * for a tensor that has been written since y was computed from it; ERR_SHAPE; ERR_UNSUPPORTED
  * naming the operation that has no gradient. What is refused notes nothing. */
 CONVOY_API convoy_status convoy_gradients(convoy_context *context, convoy_tensor *y,
                                           convoy_tensor *dy, int32_t count,

@@ -236,6 +236,30 @@ static void copies_that_were_written_since_are_refused(void **state) {
   convoy_close(context);
 }
 
+/* What a copy has put there is written, too: y is x then, and y twice. */
+static void a_copy_has_gradients(void **state) {
+  (void)state;
+  convoy_context *context = open_named("cpu", CONVOY_ON);
+  convoy_tensor *x = filled(context, 3), *y = filled(context, 0), *dy = filled(context, 5),
+                *dx = filled(context, 0), *bytes, *numbers;
+  convoy_tensor **typed[] = {&bytes, &numbers};
+  for (int i = 0; i < 2; i++)
+    assert_int_equal(convoy_tensor_new_typed(context, CONVOY_UINT8, 3, capturing_shape, typed[i]),
+                     CONVOY_OK);
+  begin(context);
+  copy(x, y);
+  copy(bytes, numbers);
+  gradients(context, y, dy, x, dx);
+  expect_refused(convoy_gradients(context, numbers, dy, 1, &x, &dx), "no result");
+  convoy_graph *graph = end(context);
+  run(graph);
+  expect(dx, 5);
+  convoy_graph_free(graph);
+  convoy_tensor *const all[] = {x, y, dy, dx, bytes, numbers};
+  for (size_t i = 0; i < CVY_COUNT(all); i++) convoy_tensor_free(all[i]);
+  convoy_close(context);
+}
+
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test_setup(several_uses_are_added, capturing_reset),
@@ -245,6 +269,7 @@ int main(void) {
       cmocka_unit_test_setup(what_has_no_gradient_is_named, capturing_reset),
       cmocka_unit_test_setup(refused_gradients_note_nothing, capturing_reset),
       cmocka_unit_test_setup(copies_that_were_written_since_are_refused, capturing_reset),
+      cmocka_unit_test_setup(a_copy_has_gradients, capturing_reset),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -267,6 +267,38 @@ static void faults_lose_nothing_that_was_written(void **state) {
     }
 }
 
+/* That is a value of the capture as any other, whatever the caller writes meanwhile. */
+static void a_tensor_gets_back_what_it_had(void **state) {
+  (void)state;
+  for (size_t d = 0; d < CVY_COUNT(capturing_devices); d++) {
+    fake_reset();
+    convoy_context *context = open_named(capturing_devices[d], CONVOY_ON);
+    convoy_tensor *w = filled(context, 2), *y = filled(context, 0);
+    begin(context);
+    convoy_tensor *old = filled(context, 0);
+    assert_int_equal(convoy_tensor_copy(w, old), CONVOY_OK);
+    apply(context, "w = w * 0.5", (convoy_tensor *[]){w, w});
+    assert_int_equal(convoy_tensor_copy(old, w), CONVOY_OK);
+    assert_int_equal(convoy_capture_cut(context), CONVOY_OK);
+    add(context, w, w, y);
+    assert_int_equal(convoy_tensor_copy(old, w), CONVOY_OK);
+    convoy_tensor_free(old);
+    convoy_graph *graph = end(context);
+    for (int k = 0; k < 4; k++) {
+      fill(w, (float)k);
+      assert_int_equal(convoy_graph_run_stage(graph, 0, NULL), CONVOY_OK);
+      fill(w, 100);
+      assert_int_equal(convoy_graph_run_stage(graph, 1, NULL), CONVOY_OK);
+      expect(y, (float)(2 * k));
+      expect(w, (float)k);
+    }
+    convoy_graph_free(graph);
+    convoy_tensor_free(w);
+    convoy_tensor_free(y);
+    convoy_close(context);
+  }
+}
+
 /* What is between stages has the type that it has. */
 static void numbers_of_other_types_are_kept(void **state) {
   (void)state;
@@ -304,6 +336,7 @@ int main(void) {
       cmocka_unit_test_setup(faults_between_stages_lose_nothing, capturing_reset),
       cmocka_unit_test_setup(what_a_stage_writes_is_kept_for_later_ones, capturing_reset),
       cmocka_unit_test_setup(faults_lose_nothing_that_was_written, capturing_reset),
+      cmocka_unit_test_setup(a_tensor_gets_back_what_it_had, capturing_reset),
       cmocka_unit_test_setup(numbers_of_other_types_are_kept, capturing_reset),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);

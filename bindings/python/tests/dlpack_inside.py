@@ -192,6 +192,38 @@ def test_graphs_work_in_place(context):
         layer.assert_right(layer.y, layer.dw)
 
 
+def test_a_stage_overwrites_what_a_later_one_needs(context):
+    """Wrapped memory is copied before that, for gradients, copies and tensors of Convoy's."""
+    halve = convoy.Program("w = w * 0.5")
+    arrays = [aligned((4, 16)) for _ in range(5)]
+    x, w, dy, dx, was = wrapped(context, *arrays)
+    kept = context.tensor((4, 16))
+
+    @context.capture
+    def graph():
+        old = context.tensor((4, 16))
+        y = context.multiply(x, w)
+        old.assign(w)
+        kept.assign(w)
+        context.apply(halve, {"w": w}, out={"w": w})
+        context.cut()
+        (gradient,) = context.gradients(y, [x], dy=dy)
+        dx.assign(gradient)
+        was.assign(context.add(old, x))
+
+    for step in range(4):
+        arrays[1][...] = np.arange(64).reshape(4, 16) + step
+        arrays[3][...] = arrays[4][...] = 9
+        before = arrays[1].copy()
+        for stage in (0, 1):
+            graph.run_stage(stage)
+        context.sync()
+        np.testing.assert_array_equal(arrays[1], before * 0.5)
+        np.testing.assert_array_equal(arrays[3], arrays[2] * before)
+        np.testing.assert_array_equal(arrays[4], arrays[0] + before)
+        np.testing.assert_array_equal(kept.read(), before)
+
+
 def test_graphs_on_other_arrays(context):
     layer = Layer(context)
     layer.graph.run()

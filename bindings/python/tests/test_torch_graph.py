@@ -550,6 +550,32 @@ def test_a_parameter_changed_before_backward(pair):
         loss.backward()
 
 
+class Decays(nn.Module):
+    """Backward needs what the buffer had before forward wrote it."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 4, 3, padding=1)
+        self.register_buffer("factor", torch.ones(4, 8, 8))
+        self.register_buffer("decay", torch.ones(()))
+
+    def forward(self, x):
+        y = self.conv(x) * self.factor.clone()
+        self.factor.mul_(self.decay)
+        return y
+
+
+def test_a_buffer_that_forward_overwrites(graphs):
+    """It begins as what changes nothing, so that a wrong one is not noticed at once."""
+    module, x = Decays(), torch.randn(2, 3, 8, 8, requires_grad=True)
+    assert_steps(module, x)
+    for decay in 0.5, 3.0, 0.25:
+        module.decay.fill_(decay)
+        before = calls()[0]
+        assert_steps(module, x, captured=False)
+        assert calls() == (before + 3, set())
+
+
 def test_checkpointing(pair):
     from torch.utils.checkpoint import checkpoint
 

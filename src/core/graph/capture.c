@@ -30,7 +30,7 @@ static void note_stand(cvy_capture *capture, cvy_stand stand) {
   capture->stand[capture->stands++] = stand;
 }
 
-void cvy_capture_set(cvy_capture *capture, convoy_tensor *tensor, int32_t value) {
+static void stand_for(cvy_capture *capture, convoy_tensor *tensor, int32_t value) {
   const cvy_nodes *list = &capture->graph->list;
   if (!tensor->captured) {
     tensor->captured = true;
@@ -42,10 +42,14 @@ void cvy_capture_set(cvy_capture *capture, convoy_tensor *tensor, int32_t value)
   tensor->stage = list->stage;
 }
 
+void cvy_capture_set(cvy_capture *capture, convoy_tensor *tensor, int32_t value) {
+  stand_for(capture, tensor, value);
+  tensor->written = true;
+}
+
 /* Whether it stands for what it had when an earlier stage began. */
 static bool is_of_earlier_stage(const cvy_nodes *list, const convoy_tensor *tensor) {
-  const cvy_graph_value *value = &list->value[tensor->value - 1];
-  return value->tensor == tensor && value->stage < list->stage;
+  return !tensor->written && list->value[tensor->value - 1].stage < list->stage;
 }
 
 convoy_status cvy_capture_value(cvy_capture *capture, convoy_tensor *tensor, int32_t *value) {
@@ -56,7 +60,7 @@ convoy_status cvy_capture_value(cvy_capture *capture, convoy_tensor *tensor, int
     if (status) return status;
     int32_t added = cvy_nodes_add_input(list, tensor);
     if (tensor->value) list->value[added].origin = list->value[tensor->value - 1].origin;
-    cvy_capture_set(capture, tensor, added);
+    stand_for(capture, tensor, added);
   }
   *value = tensor->value - 1;
   return CONVOY_OK;
@@ -95,13 +99,9 @@ void cvy_capture_detach(cvy_capture *capture, const convoy_tensor *tensor) {
   capture->graph->list.value[tensor->value - 1].detached = true;
 }
 
-/* Whether it stands for another value than its own: a result, or what another tensor has. */
-static bool is_written(const cvy_capture *capture, const convoy_tensor *tensor) {
-  return tensor->value && capture->graph->list.value[tensor->value - 1].tensor != tensor;
-}
-
 void cvy_capture_written(convoy_tensor *tensor) {
   tensor->value = 0;
+  tensor->written = false;
 }
 
 void cvy_capture_freed(convoy_tensor *tensor) {
@@ -143,7 +143,7 @@ static void close_capture(convoy_context *context) {
   context->capture = NULL;
   for (int32_t i = 0; i < capture->tensors; i++) {
     capture->tensor[i]->value = 0;
-    capture->tensor[i]->captured = false;
+    capture->tensor[i]->captured = capture->tensor[i]->written = false;
     cvy_tensor_drop(capture->tensor[i]);
   }
   free(capture->tensor);
@@ -166,7 +166,7 @@ static convoy_status find_outputs(const cvy_capture *capture) {
   if (!graph->output) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a graph");
   for (int32_t i = 0; i < capture->tensors; i++) {
     convoy_tensor *tensor = capture->tensor[i];
-    if (tensor->freed || !is_written(capture, tensor)) continue;
+    if (tensor->freed || !tensor->written) continue;
     tensor->references++;
     graph->output[graph->outputs++] =
         (cvy_graph_output){tensor, tensor->value - 1, tensor->stage, false};

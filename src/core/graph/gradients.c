@@ -32,10 +32,8 @@ static int32_t origin_of_tensor(const backward *b, const convoy_tensor *tensor) 
 
 /* ------------------------------------------------------------------------------------- checking */
 
-static convoy_status check_ends(const cvy_capture *capture, const convoy_tensor *y,
-                                const convoy_tensor *dy) {
-  bool made = y->value && !capture->graph->list.value[y->value - 1].tensor;
-  if (!made)
+static convoy_status check_ends(const convoy_tensor *y, const convoy_tensor *dy) {
+  if (!y->written || y->dtype != CONVOY_FLOAT32)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "y is no result of an operation that was captured");
   if (!dy && y->count != 1)
     return cvy_fail(CONVOY_ERR_ARGUMENT,
@@ -260,10 +258,11 @@ static void end(backward *b, convoy_status status) {
 static convoy_status note_gradients(backward *b, const convoy_tensor *y, const convoy_tensor *dy,
                                     int32_t count, convoy_tensor *const of[], int32_t *result) {
   convoy_status status = CONVOY_OK;
-  find_to(b, y->value - 1);
+  int32_t from = origin_of_tensor(b, y);
+  find_to(b, from);
   find_from(b, count, of);
   for (int32_t i = 0; i < count && !status; i++) status = check_unwritten(b, i, of[i]);
-  if (!status) status = note_all(b, y->value - 1, dy->value - 1);
+  if (!status) status = note_all(b, from, dy->value - 1);
   if (!status) status = find_results(b, count, of, result);
   return status;
 }
@@ -275,7 +274,7 @@ convoy_status cvy_gradients(convoy_context *context, convoy_tensor *y, convoy_te
   int32_t unused, *result = malloc((size_t)count * sizeof *result);
   if (!result) return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for %d gradients", (int)count);
   convoy_status status = cvy_capture_check(context, "convoy_gradients");
-  if (!status) status = check_ends(capture, y, dy);
+  if (!status) status = check_ends(y, dy);
   if (!status) status = check_pairs(count, of, out);
   if (!status) status = cvy_capture_reserve(capture, count + 1);
   if (!status && !dy) status = cvy_constant(context, 1.0f, &dy);
