@@ -566,14 +566,16 @@ class Decays(nn.Module):
 
 
 def test_a_buffer_that_forward_overwrites(graphs):
-    """It begins as what changes nothing, so that a wrong one is not noticed at once."""
-    module, x = Decays(), torch.randn(2, 3, 8, 8, requires_grad=True)
-    assert_steps(module, x)
+    """The factor begins as what changes nothing, so that a wrong one is not noticed at once. PyTorch
+    1 traces no writes: there this network stays PyTorch's."""
+    captured, module = VERSION >= (2,), Decays()
+    x = torch.randn(2, 3, 8, 8, requires_grad=True)
+    assert_steps(module, x, captured=captured)
     for decay in 0.5, 3.0, 0.25:
         module.decay.fill_(decay)
         before = calls()[0]
         assert_steps(module, x, captured=False)
-        assert calls() == (before + 3, set())
+        assert not captured or calls() == (before + 3, set())
 
 
 def test_checkpointing(pair):
