@@ -11,10 +11,10 @@ static void must(convoy_status status, const char *what) {
   exit(EXIT_FAILURE);
 }
 
-void carrier_open(const char *device, const char *passes, carrier *out) {
+void carrier_open(const char *device, const char *passes, bool failover, carrier *out) {
   convoy_options options = CONVOY_OPTIONS_INIT;
   options.device = device;
-  options.failover = CONVOY_NO;
+  options.failover = failover ? CONVOY_ON : CONVOY_NO;
   options.winograd = CONVOY_NO; /* which has a bound of its own */
   setenv("CONVOY_GRAPH_PASSES", passes, 1);
   memset(out, 0, sizeof *out);

@@ -17,7 +17,7 @@ typedef struct carried {
   char sentence[MOST_STEPS][120];   /* and why */
 } carried;
 
-void carrier_open(const char *device, const char *passes, carrier *out);
+void carrier_open(const char *device, const char *passes, bool failover, carrier *out);
 void carrier_close(carrier *c);
 
 /* A step that is refused is left out. False: something else was, and the sentence is printed. */

@@ -2,8 +2,9 @@
  * cuts, with them, and once more run stage by stage while the caller writes tensors and gives up
  * runs. After every run every tensor has what the definition in float64 says: to the last bit on
  * integers, within the bounds of the headers on real data.
- * usage: test_captures DEVICE [COUNT [SEED [PLAIN]]]: of PLAIN captures one is fused, since each
- * fusion is a program that PoCL compiles for a while. */
+ * usage: test_captures DEVICE [COUNT [SEED [PLAIN [failover]]]]: of PLAIN captures one is fused,
+ * since each fusion is a program that PoCL compiles for a while. Failover is for devices that a
+ * layer below makes fail (tests/faults). */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -231,10 +232,11 @@ int main(int argc, char **argv) {
   int count = argc > 2 ? atoi(argv[2]) : 500, plain = argc > 4 ? atoi(argv[4]) : 2, failed = 0;
   uint64_t seed = argc > 3 ? strtoull(argv[3], NULL, 10) : 1;
   carrier fused, apart;
+  bool failover = argc > 5 && strcmp(argv[5], "failover") == 0;
   int skipped = test_find(argc > 1 ? argv[1] : NULL, device, sizeof device);
   if (skipped) return skipped;
-  carrier_open(device, "all", &fused);
-  carrier_open(device, "common,recompute,views", &apart);
+  carrier_open(device, "all", failover, &fused);
+  carrier_open(device, "common,recompute,views", failover, &apart);
   printf("%d captures from seed %" PRIu64 " on %s\n", count, seed, device);
   for (int i = 0; i < count && failed < 5; i++) {
     carrying = (seed + (uint64_t)i) % (uint64_t)plain == 0 ? &fused : &apart;
