@@ -17,6 +17,7 @@ struct convoy_tensor {
   int32_t value;  /* there: 1 + the number of what it stands for, 0: what it has */
   int32_t stage;  /* and the stage in which it has come to stand for that */
   bool written;   /* by an operation of the capture, be it with what it had */
+  int32_t marked; /* for the length of a function, with the lock held: not 0 for one of a list */
 };
 
 static inline cvy_shape cvy_tensor_shape(const convoy_tensor *tensor) {

@@ -9,6 +9,7 @@
 #include "cl/conv_args.h"
 #include "common/cmocka.h"
 #include "ocl/engine/device.h"
+#include "ocl/engine/launch.h"
 #include "problem/program/program.h"
 
 extern const cvy_module *cvy_module_entry(void);
@@ -410,6 +411,15 @@ static void too_many_arguments_are_refused(void **state) {
   assert_true((*row)->accepts(&problem, &facts, &reason));
 }
 
+/* Nothing would be written, and what memory held before would be taken for results. */
+static void a_launch_of_nothing_is_refused(void **state) {
+  (void)state;
+  const launch what = {.kernel = "reduce", .items = 64};
+  const arguments with = {0};
+  assert_int_equal(launch_kernel(device, &what, &with), CONVOY_ERR_UNSUPPORTED);
+  assert_non_null(strstr(cvy_last_error(), "reduce: 0 work-groups"));
+}
+
 #define each(name) cmocka_unit_test_setup_teardown(name, open_device, close_device)
 
 int main(void) {
@@ -418,7 +428,7 @@ int main(void) {
       each(which_random_numbers_changes_nothing),     each(arrays_far_off_take_wider_words),
       each(arrays_of_many_elements_take_wider_words), each(large_products_take_wider_words),
       each(thousands_of_programs_stay_bounded),       each(what_is_prepared_is_what_runs),
-      each(too_many_arguments_are_refused),
+      each(too_many_arguments_are_refused),           each(a_launch_of_nothing_is_refused),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

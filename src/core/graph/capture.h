@@ -7,7 +7,7 @@
 
 /* A tensor has come to stand for a value, or, while it does, has been copied. */
 typedef struct cvy_stand {
-  const convoy_tensor *tensor;
+  convoy_tensor *tensor;
   int32_t value;
   int32_t from; /* the first node that could read the value by this tensor */
   bool

@@ -31,11 +31,21 @@ static void empty(cvy_device_plan *made) {
   made->block = NULL;
 }
 
+static convoy_status check_bases(const cvy_plan *plan, const cvy_places *places) {
+  if (places->bases <= CVY_MAX_BASES) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%d tensors are read and %d written, at most %d can be",
+                  (int)plan->inputs, (int)places->homes, (int)CVY_MAX_BASES);
+}
+
 /* Two steps at most for each node: what it adds to is copied to where it adds. */
 static convoy_status fill(const cvy_plan *plan, cvy_device_plan *made) {
   size_t nodes = (size_t)plan->list.nodes + 1;
   convoy_status status = cvy_places_find(plan, &made->places);
-  if (status) return status;
+  if (!status) status = check_bases(plan, &made->places);
+  if (status) {
+    cvy_places_free(&made->places);
+    return status;
+  }
   made->choice = calloc(nodes, sizeof *made->choice);
   made->step = malloc(2 * nodes * sizeof *made->step);
   made->binding = calloc((size_t)made->places.bases + 1, sizeof *made->binding);

@@ -22,11 +22,10 @@ static void add(const convoy_tensor *tensor, bool written, range *ranges, int32_
   ranges[(*count)++] = (range){store->address, store->address + (uint64_t)store->bytes, written};
 }
 
-/* Whether it is an output, too. */
-static bool is_written(const convoy_graph *graph, const convoy_tensor *tensor) {
+/* Those that are read, too. */
+static void mark_written(const convoy_graph *graph, bool marked) {
   for (int32_t i = 0; i < graph->outputs; i++)
-    if (graph->output[i].carried && graph->output[i].tensor == tensor) return true;
-  return false;
+    if (graph->output[i].carried) graph->output[i].tensor->marked = marked;
 }
 
 /* Results that are made elsewhere first, and copied, may lie over anything but each other: they are
@@ -36,11 +35,12 @@ static int32_t find_ranges(const convoy_graph *graph, range *ranges) {
   const cvy_nodes *list = &graph->list;
   int32_t count = 0;
   for (int32_t i = 0; i < graph->outputs; i++) add(graph->output[i].tensor, true, ranges, &count);
+  mark_written(graph, true);
   for (int32_t v = 0; v < list->values; v++) {
     const convoy_tensor *tensor = list->value[v].tensor;
-    if (cvy_graph_reads(&list->value[v]) && !is_written(graph, tensor))
-      add(tensor, false, ranges, &count);
+    if (cvy_graph_reads(&list->value[v]) && !tensor->marked) add(tensor, false, ranges, &count);
   }
+  mark_written(graph, false);
   return count;
 }
 

@@ -14,16 +14,17 @@ bool cvy_plan_fuses(const cvy_plan *plan, int32_t first, int32_t second, uint32_
   return cvy_problem_fuse(&a, &b, kept, out) && cvy_engine_serves(plan->engine, &out->problem);
 }
 
-convoy_status cvy_node_take_over(cvy_graph_node *node, const cvy_fused *fused) {
+convoy_status cvy_node_take_over(cvy_uses *uses, int32_t n, const cvy_fused *fused) {
+  cvy_graph_node *node = &uses->list->node[n];
+  cvy_uses_remove(uses, n);
   convoy_status status = cvy_nodes_replace(node, &fused->problem);
-  if (status) return status;
-  for (int32_t i = 0; i < node->inputs; i++) node->in[i] = fused->in[i];
-  for (int32_t i = 0; i < node->outputs; i++) node->out[i] = fused->out[i];
-  return CONVOY_OK;
+  for (int32_t i = 0; i < node->inputs && !status; i++) node->in[i] = fused->in[i];
+  for (int32_t i = 0; i < node->outputs && !status; i++) node->out[i] = fused->out[i];
+  cvy_uses_add(uses, n);
+  return status;
 }
 
-void cvy_node_give_up(cvy_nodes *list, int32_t n) {
-  list->node[n].needed = false;
-  list->node[n].outputs = 0;
-  cvy_nodes_finish(list);
+void cvy_node_give_up(cvy_uses *uses, int32_t n) {
+  uses->list->node[n].outputs = 0;
+  cvy_uses_give_up(uses, n);
 }

@@ -3,6 +3,7 @@
 #define CVY_FUSING_H
 
 #include "core/graph/plan.h"
+#include "core/graph/uses.h"
 #include "problem/fuse.h"
 
 /* The problem of both nodes, the second of which comes later in the list, with the results of the
@@ -11,8 +12,8 @@
 bool cvy_plan_fuses(const cvy_plan *plan, int32_t first, int32_t second, uint32_t kept,
                     cvy_fused *out);
 /* The node does what was fused from now on. ERR_MEMORY, then nothing has changed. */
-convoy_status cvy_node_take_over(cvy_graph_node *node, const cvy_fused *fused);
+convoy_status cvy_node_take_over(cvy_uses *uses, int32_t n, const cvy_fused *fused);
 /* Others make its results now. */
-void cvy_node_give_up(cvy_nodes *list, int32_t n);
+void cvy_node_give_up(cvy_uses *uses, int32_t n);
 
 #endif

@@ -56,17 +56,22 @@ static convoy_status check_pair(int32_t i, const convoy_tensor *of, const convoy
                   (long long)out->count, (long long)of->count);
 }
 
+static convoy_status check_other(int32_t i, convoy_tensor *const out[]) {
+  int32_t j = 0;
+  if (!out[i]->marked) return CONVOY_OK;
+  while (out[j] != out[i]) j++;
+  return cvy_fail(CONVOY_ERR_ARGUMENT, "gradients %d and %d are the same tensor", (int)j, (int)i);
+}
+
 static convoy_status check_pairs(int32_t count, convoy_tensor *const of[],
                                  convoy_tensor *const out[]) {
   convoy_status status = CONVOY_OK;
   for (int32_t i = 0; i < count && !status; i++) {
     status = check_pair(i, of[i], out[i]);
-    for (int32_t j = 0; j < i && !status; j++) {
-      if (out[j] == out[i])
-        status = cvy_fail(CONVOY_ERR_ARGUMENT, "gradients %d and %d are the same tensor", (int)j,
-                          (int)i);
-    }
+    if (!status) status = check_other(i, out);
+    out[i]->marked = true;
   }
+  for (int32_t i = 0; i < count; i++) out[i]->marked = false;
   return status;
 }
 
@@ -95,20 +100,30 @@ static bool is_from(const backward *b, const cvy_stand *then, int32_t end) {
   return found;
 }
 
-/* The tensor stands for one value now, and y may have been computed from one it stood for before.
- */
-static convoy_status check_unwritten(const backward *b, int32_t i, const convoy_tensor *of) {
-  int32_t end = b->nodes;
-  for (int32_t s = b->capture->stands - 1; s >= 0; s--) {
+/* What each of the tensors stands for now, and what y may have been computed from before. In a mark
+ * is where its last reading of the value before it ends. */
+static const convoy_tensor *find_written(const backward *b, int32_t count,
+                                         convoy_tensor *const of[]) {
+  const convoy_tensor *written = NULL;
+  for (int32_t i = 0; i < count; i++) of[i]->marked = 1 + b->nodes;
+  for (int32_t s = b->capture->stands - 1; s >= 0 && !written; s--) {
     const cvy_stand *then = &b->capture->stand[s];
-    if (then->tensor != of) continue;
-    if (origin_of(b, then->value) != origin_of_tensor(b, of) && is_from(b, then, end))
-      return cvy_fail(CONVOY_ERR_ARGUMENT,
-                      "gradient %d: the tensor has been written since y was computed from it",
-                      (int)i);
-    end = then->from;
+    if (!then->tensor->marked) continue;
+    bool differs = origin_of(b, then->value) != origin_of_tensor(b, then->tensor);
+    if (differs && is_from(b, then, then->tensor->marked - 1)) written = then->tensor;
+    then->tensor->marked = 1 + then->from;
   }
-  return CONVOY_OK;
+  for (int32_t i = 0; i < count; i++) of[i]->marked = 0;
+  return written;
+}
+
+static convoy_status check_unwritten(const backward *b, int32_t count, convoy_tensor *const of[]) {
+  const convoy_tensor *written = find_written(b, count, of);
+  if (!written) return CONVOY_OK;
+  int32_t i = 0;
+  while (of[i] != written) i++;
+  return cvy_fail(CONVOY_ERR_ARGUMENT,
+                  "gradient %d: the tensor has been written since y was computed from it", (int)i);
 }
 
 /* ------------------------------------------------------------------------------ what depends */
@@ -261,7 +276,7 @@ static convoy_status note_gradients(backward *b, const convoy_tensor *y, const c
   int32_t from = origin_of_tensor(b, y);
   find_to(b, from);
   find_from(b, count, of);
-  for (int32_t i = 0; i < count && !status; i++) status = check_unwritten(b, i, of[i]);
+  status = check_unwritten(b, count, of);
   if (!status) status = note_all(b, from, dy->value - 1);
   if (!status) status = find_results(b, count, of, result);
   return status;

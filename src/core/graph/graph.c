@@ -51,11 +51,16 @@ void cvy_graph_drop(convoy_graph *graph) {
 
 /* ------------------------------------------------------------------------------------ ending */
 
-static bool is_read(const convoy_graph *graph, const convoy_tensor *tensor) {
-  const cvy_nodes *list = &graph->list;
+static void mark_read(const cvy_nodes *list, bool marked) {
   for (int32_t v = 0; v < list->values; v++)
-    if (list->value[v].tensor == tensor && cvy_graph_reads(&list->value[v])) return true;
-  return false;
+    if (cvy_graph_reads(&list->value[v])) list->value[v].tensor->marked = marked;
+}
+
+static void find_carried(convoy_graph *graph) {
+  mark_read(&graph->list, true);
+  for (int32_t i = 0; i < graph->outputs; i++)
+    graph->output[i].carried = graph->output[i].tensor->marked;
+  mark_read(&graph->list, false);
 }
 
 static bool is_foreign(const convoy_graph *graph) {
@@ -71,7 +76,6 @@ void cvy_graph_finish(convoy_graph *graph) {
   for (int32_t i = 0; i < graph->outputs; i++)
     graph->list.value[graph->output[i].value].kept = true;
   cvy_nodes_finish(&graph->list);
-  for (int32_t i = 0; i < graph->outputs; i++)
-    graph->output[i].carried = is_read(graph, graph->output[i].tensor);
+  find_carried(graph);
   graph->foreign |= is_foreign(graph);
 }

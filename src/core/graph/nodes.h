@@ -17,9 +17,10 @@ typedef struct cvy_graph_value {
                             gradients and whoever counts; of most itself */
   int32_t last_use;      /* the last node that reads it, -1: none */
   bool kept;             /* a tensor gets it at a run's end */
-  bool detached;         /* gradients do not go through it */
-  int32_t inside;        /* in a plan's memory it is part of this value, -1: of none */
-  cvy_slice slice;       /* and where it lies in that, which is part of none itself */
+  int32_t first_output, last_output; /* of a kept one in a plan: the outputs that get it */
+  bool detached;                     /* gradients do not go through it */
+  int32_t inside;                    /* in a plan's memory it is part of this value, -1: of none */
+  cvy_slice slice;                   /* and where it lies in that, which is part of none itself */
 } cvy_graph_value;
 
 /* Whether a run reads it from its tensor: one whose gradient is asked for need not be read. */

@@ -4,12 +4,12 @@
 #include "core/graph/plan.h"
 #include "problem/operation.h"
 
-enum { BUCKETS = 1024 };
-
-/* Nodes by what they compute; each node's successor in its bucket. */
+/* Nodes by what they compute, in as many buckets at least; each node's successor in its bucket, and
+ * its hash, which spares most a look at the problem. */
 typedef struct index {
-  int32_t first[BUCKETS];
-  int32_t *next;
+  uint64_t buckets; /* a power of two */
+  int32_t *first, *next;
+  uint64_t *hash;
 } index_of_nodes;
 
 static uint64_t hash_of(const cvy_graph_node *node) {
@@ -26,7 +26,9 @@ static bool is_same(const cvy_graph_node *a, const cvy_graph_node *b) {
 static int32_t find(const cvy_nodes *list, const index_of_nodes *index, int32_t n,
                     uint64_t bucket) {
   int32_t at = index->first[bucket];
-  while (at >= 0 && !is_same(&list->node[at], &list->node[n])) at = index->next[at];
+  while (at >= 0 &&
+         (index->hash[at] != index->hash[n] || !is_same(&list->node[at], &list->node[n])))
+    at = index->next[at];
   return at;
 }
 
@@ -39,7 +41,8 @@ static void merge(cvy_nodes *list, index_of_nodes *index, int32_t *instead) {
   for (int32_t n = 0; n < list->nodes; n++) {
     cvy_graph_node *node = &list->node[n];
     replace_inputs(node, instead);
-    uint64_t bucket = hash_of(node) % BUCKETS;
+    index->hash[n] = hash_of(node);
+    uint64_t bucket = index->hash[n] & (index->buckets - 1);
     int32_t same = find(list, index, n, bucket);
     if (same < 0) {
       index->next[n] = index->first[bucket];
@@ -52,19 +55,24 @@ static void merge(cvy_nodes *list, index_of_nodes *index, int32_t *instead) {
 
 convoy_status cvy_pass_common(cvy_plan *plan) {
   cvy_nodes *list = &plan->list;
-  index_of_nodes index;
+  index_of_nodes index = {.buckets = 1};
+  while (index.buckets < (uint64_t)list->nodes) index.buckets *= 2;
   int32_t *instead = malloc(((size_t)list->values + 1) * sizeof *instead);
+  index.first = malloc(index.buckets * sizeof *index.first);
   index.next = malloc(((size_t)list->nodes + 1) * sizeof *index.next);
+  index.hash = malloc(((size_t)list->nodes + 1) * sizeof *index.hash);
   convoy_status status = CONVOY_OK;
-  if (instead && index.next) {
+  if (instead && index.first && index.next && index.hash) {
     for (int32_t v = 0; v < list->values; v++) instead[v] = v;
-    for (int i = 0; i < BUCKETS; i++) index.first[i] = -1;
+    for (uint64_t i = 0; i < index.buckets; i++) index.first[i] = -1;
     merge(list, &index, instead);
     for (int32_t i = 0; i < plan->outputs; i++) plan->result[i] = instead[plan->result[i]];
   } else {
     status = cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
   }
   free(instead);
+  free(index.first);
   free(index.next);
+  free(index.hash);
   return status;
 }

@@ -5,6 +5,8 @@
  * each computes it again: normalising and the activation behind it are computed anew in the
  * backward pass, rather than kept;
  * - a node whose results are wanted, too, goes into the first that reads it, which stores both. */
+#include <string.h>
+
 #include "core/graph/costs.h"
 #include "core/graph/fusing.h"
 #include "problem/operation.h"
@@ -22,29 +24,23 @@ static bool reads(const cvy_graph_node *node, int32_t value) {
   return false;
 }
 
-static bool reads_any_of(const cvy_graph_node *node, const cvy_graph_node *maker) {
-  for (int32_t r = 0; r < maker->outputs; r++)
-    if (reads(node, maker->out[r])) return true;
-  return false;
+/* In the order of the list, each once. */
+static void add_reader(readers *found, int32_t n) {
+  int32_t i = found->count;
+  for (int32_t k = 0; k < found->count; k++)
+    if (found->node[k] == n) return;
+  if (found->count++ == MOST_READERS) return;
+  for (; i > 0 && found->node[i - 1] > n; i--) found->node[i] = found->node[i - 1];
+  found->node[i] = n;
 }
 
-static int32_t last_use_of(const cvy_nodes *list, const cvy_graph_node *node) {
-  int32_t last = -1;
-  for (int32_t r = 0; r < node->outputs; r++) {
-    int32_t use = list->value[node->out[r]].last_use;
-    last = use > last ? use : last;
-  }
-  return last;
-}
-
-/* In the order of the list. */
-static readers readers_of(const cvy_nodes *list, int32_t n) {
+static readers readers_of(const cvy_uses *uses, int32_t n) {
+  const cvy_graph_node *node = &uses->list->node[n];
   readers found = {0};
-  int32_t last = last_use_of(list, &list->node[n]);
-  for (int32_t m = n + 1; m <= last; m++) {
-    if (!list->node[m].needed || !reads_any_of(&list->node[m], &list->node[n])) continue;
-    if (found.count < MOST_READERS) found.node[found.count] = m;
-    found.count++;
+  for (int32_t r = 0; r < node->outputs; r++) {
+    int32_t use = uses->first[node->out[r]];
+    for (; use >= 0 && found.count <= MOST_READERS; use = uses->use[use].next)
+      add_reader(&found, cvy_use_node(use));
   }
   return found;
 }
@@ -89,7 +85,8 @@ static double cost_apart(const cvy_plan *plan, int32_t n, const readers *all) {
   return cost;
 }
 
-static convoy_status put_into_all(cvy_plan *plan, int32_t n, const readers *all, bool *done) {
+static convoy_status put_into_all(const cvy_plan *plan, cvy_uses *uses, int32_t n,
+                                  const readers *all, bool *done) {
   *done = false;
   if (is_kept(&plan->list, &plan->list.node[n])) return CONVOY_OK;
   double cost = cost_in_all(plan, n, all);
@@ -98,7 +95,7 @@ static convoy_status put_into_all(cvy_plan *plan, int32_t n, const readers *all,
   for (int32_t i = 0; i < all->count && !status; i++) {
     cvy_fused fused;
     *done = cvy_plan_fuses(plan, n, all->node[i], 0, &fused);
-    if (*done) status = cvy_node_take_over(&plan->list.node[all->node[i]], &fused);
+    if (*done) status = cvy_node_take_over(uses, all->node[i], &fused);
   }
   return status;
 }
@@ -106,8 +103,9 @@ static convoy_status put_into_all(cvy_plan *plan, int32_t n, const readers *all,
 /* ------------------------------------------------------------------------ into the first that does
  */
 
-static convoy_status put_into_first(cvy_plan *plan, int32_t n, const readers *all, bool *done) {
-  cvy_nodes *list = &plan->list;
+static convoy_status put_into_first(const cvy_plan *plan, cvy_uses *uses, int32_t n,
+                                    const readers *all, bool *done) {
+  const cvy_nodes *list = &plan->list;
   int32_t first = all->node[0];
   cvy_fused fused;
   *done = false;
@@ -118,35 +116,47 @@ static convoy_status put_into_first(cvy_plan *plan, int32_t n, const readers *al
                  cvy_cost_of(plan->engine, list->node[first].problem);
   if (cvy_cost_of(plan->engine, &fused.problem) >= apart) return CONVOY_OK;
   *done = true;
-  return cvy_node_take_over(&list->node[first], &fused);
+  return cvy_node_take_over(uses, first, &fused);
 }
 
 /* ---------------------------------------------------------------------------------------- sweeps
  */
 
 /* The uses of values change with each step. */
-static convoy_status fuse_node(cvy_plan *plan, int32_t n, bool *done) {
-  cvy_nodes *list = &plan->list;
-  *done = false;
-  if (!list->node[n].needed) return CONVOY_OK;
-  const readers all = readers_of(list, n);
+static convoy_status fuse_node(const cvy_plan *plan, cvy_uses *uses, int32_t n) {
+  bool done;
+  if (!plan->list.node[n].needed) return CONVOY_OK;
+  const readers all = readers_of(uses, n);
   if (!all.count || all.count > MOST_READERS) return CONVOY_OK;
-  convoy_status status = put_into_all(plan, n, &all, done);
-  if (!status && !*done) status = put_into_first(plan, n, &all, done);
-  if (*done) cvy_node_give_up(list, n);
+  convoy_status status = put_into_all(plan, uses, n, &all, &done);
+  if (!status && !done) status = put_into_first(plan, uses, n, &all, &done);
+  if (done) cvy_node_give_up(uses, n);
+  return status;
+}
+
+/* The next from n on that has changed, or the number of nodes. */
+static int32_t next_changed(const cvy_uses *uses, int32_t n) {
+  size_t left = (size_t)(uses->list->nodes - n);
+  const bool *found = memchr(uses->changed + n, 1, left);
+  return found ? (int32_t)(found - uses->changed) : uses->list->nodes;
+}
+
+/* What could not be done is only tried again when the node or a reader is another. */
+static convoy_status sweep(const cvy_plan *plan, cvy_uses *uses) {
+  const int32_t nodes = plan->list.nodes;
+  convoy_status status = CONVOY_OK;
+  for (int32_t n = next_changed(uses, 0); n < nodes && !status; n = next_changed(uses, n + 1)) {
+    uses->changed[n] = false;
+    status = fuse_node(plan, uses, n);
+  }
   return status;
 }
 
 convoy_status cvy_pass_fuse(cvy_plan *plan) {
-  bool any = true;
-  convoy_status status = CONVOY_OK;
-  while (any && !status) {
-    any = false;
-    for (int32_t n = 0; n < plan->list.nodes && !status; n++) {
-      bool done;
-      status = fuse_node(plan, n, &done);
-      any = any || done;
-    }
-  }
+  cvy_uses uses;
+  convoy_status status = cvy_uses_open(&plan->list, &uses);
+  if (status) return status;
+  while (!status && next_changed(&uses, 0) < plan->list.nodes) status = sweep(plan, &uses);
+  cvy_uses_close(&uses);
   return status;
 }

@@ -8,15 +8,27 @@
 #include <stdlib.h>
 
 #include "core/graph/plan.h"
+#include "core/graph/uses.h"
 #include "problem/operation.h"
 
-enum { NONE = -1 };
+/* A trial moves so many values at most, and concerns so many operations. */
+enum { NONE = -1, MOST_MOVES = 256, MOST_CONCERNED = 1024 };
+
+/* A value as it was before the trial under way. */
+typedef struct moved {
+  int32_t value, inside;
+  cvy_slice slice;
+} moved;
 
 typedef struct views {
   cvy_plan *plan;
-  int32_t *maker;          /* the node that makes each value; NONE: a tensor has it */
-  bool *moves;             /* by the trial under way */
-  cvy_graph_value *before; /* as they were before it */
+  cvy_uses uses;
+  int32_t *part;    /* of each value one that lies within it, NONE */
+  int32_t *sibling; /* of each that lies within another the next that does, NONE */
+  int32_t *trial;   /* of each node the last that looked at it */
+  int32_t trials;
+  int32_t moves, concerned; /* of the trial under way */
+  moved before[MOST_MOVES];
 } views;
 
 /* ---------------------------------------------------------------------------------------- places
@@ -106,40 +118,59 @@ static bool keeps_fours(const cvy_slice *slice) {
   return slice->width % 4 != 0 || (slice->at % 4 == 0 && slice->pitch % 4 == 0);
 }
 
-static bool move(const views *p, int32_t v, int32_t root, const cvy_slice *slice) {
+static bool move(views *p, int32_t v, int32_t root, const cvy_slice *slice) {
   cvy_graph_value *value = &p->plan->list.value[v];
-  p->moves[v] = true;
+  if (p->moves == MOST_MOVES) return false;
+  p->before[p->moves++] = (moved){v, value->inside, value->slice};
   value->inside = root;
   value->slice = *slice;
   return keeps_fours(slice);
 }
 
 /* Moves `child`, and all that lies within it. */
-static bool move_all(const views *p, int32_t child, int32_t root, const cvy_slice *slice) {
-  const cvy_nodes *list = &p->plan->list;
+static bool move_all(views *p, int32_t child, int32_t root, const cvy_slice *slice) {
   bool fits = move(p, child, root, slice);
-  for (int32_t v = 0; v < list->values && fits; v++) {
+  for (int32_t v = p->part[child]; v != NONE && fits; v = p->sibling[v]) {
     cvy_slice there;
-    if (list->value[v].inside != child) continue;
-    fits = cvy_slice_within(slice, &list->value[v].slice, &there) && move(p, v, root, &there);
+    fits =
+        cvy_slice_within(slice, &p->plan->list.value[v].slice, &there) && move(p, v, root, &there);
   }
   return fits;
 }
 
-static bool any_moves(const views *p, const cvy_graph_node *node) {
-  for (int32_t i = 0; i < node->inputs; i++)
-    if (p->moves[node->in[i]]) return true;
-  for (int32_t i = 0; i < node->outputs; i++)
-    if (p->moves[node->out[i]]) return true;
-  return false;
+static void move_back(const views *p) {
+  for (int32_t i = 0; i < p->moves; i++) {
+    cvy_graph_value *value = &p->plan->list.value[p->before[i].value];
+    value->inside = p->before[i].inside;
+    value->slice = p->before[i].slice;
+  }
 }
 
-static bool nodes_agree(const views *p) {
-  for (int32_t n = 0; n < p->plan->list.nodes; n++) {
-    cvy_problem placed;
-    bool idle;
-    const cvy_graph_node *node = &p->plan->list.node[n];
-    if (any_moves(p, node) && !place_node(p->plan, node, &idle, &placed)) return false;
+static void note_parts(const views *p, int32_t child, int32_t root) {
+  p->part[child] = NONE;
+  for (int32_t i = 0; i < p->moves; i++) {
+    int32_t v = p->before[i].value;
+    p->sibling[v] = p->part[root];
+    p->part[root] = v;
+  }
+}
+
+static bool node_agrees(views *p, int32_t n) {
+  cvy_problem placed;
+  bool idle;
+  if (p->trial[n] == p->trials) return true;
+  p->trial[n] = p->trials;
+  return ++p->concerned <= MOST_CONCERNED &&
+         place_node(p->plan, &p->plan->list.node[n], &idle, &placed);
+}
+
+/* Those that make or read what moves. */
+static bool nodes_agree(views *p) {
+  for (int32_t i = 0; i < p->moves; i++) {
+    int32_t v = p->before[i].value;
+    if (p->uses.maker[v] != NONE && !node_agrees(p, p->uses.maker[v])) return false;
+    for (int32_t use = p->uses.first[v]; use != NONE; use = p->uses.use[use].next)
+      if (!node_agrees(p, cvy_use_node(use))) return false;
   }
   return true;
 }
@@ -147,20 +178,22 @@ static bool nodes_agree(const views *p) {
 /* What a tensor has, or gets, is an array of its own. */
 static bool may_move(const views *p, int32_t v) {
   const cvy_graph_value *value = &p->plan->list.value[v];
-  return p->maker[v] != NONE && !value->kept && value->inside == NONE && value->bytes > 0;
+  return p->uses.maker[v] != NONE && !value->kept && value->inside == NONE && value->bytes > 0;
 }
 
 /* Puts `child` where that slice of `parent` lies, if it can be. */
-static void try_inside(const views *p, int32_t child, int32_t parent, const cvy_slice *slice) {
-  cvy_nodes *list = &p->plan->list;
+static void try_inside(views *p, int32_t child, int32_t parent, const cvy_slice *slice) {
+  const cvy_nodes *list = &p->plan->list;
   int32_t root = root_of(list, parent);
   cvy_slice there;
   bool fits = may_move(p, child) && root != child && find_slice(list, parent, slice, &there);
   if (!fits) return;
-  size_t bytes = (size_t)list->values * sizeof *list->value;
-  memcpy(p->before, list->value, bytes);
-  memset(p->moves, 0, (size_t)list->values * sizeof *p->moves);
-  if (!move_all(p, child, root, &there) || !nodes_agree(p)) memcpy(list->value, p->before, bytes);
+  p->moves = p->concerned = 0;
+  p->trials++;
+  if (move_all(p, child, root, &there) && nodes_agree(p))
+    note_parts(p, child, root);
+  else
+    move_back(p);
 }
 
 /* ----------------------------------------------------------------------------------- candidates
@@ -203,7 +236,7 @@ static bool holds_all(const cvy_nodes *list, const cvy_graph_node *node, int32_t
 
 /* An input that lies within something may bring it along: both halves of what is concatenated with
  * something made of one of them. */
-static void try_input(const views *p, const cvy_graph_node *node, int32_t i) {
+static void try_input(views *p, const cvy_graph_node *node, int32_t i) {
   const cvy_nodes *list = &p->plan->list;
   int32_t v = node->in[i];
   cvy_slice slice;
@@ -214,7 +247,7 @@ static void try_input(const views *p, const cvy_graph_node *node, int32_t i) {
     try_inside(p, list->value[v].inside, node->out[0], &slice);
 }
 
-static void try_node(const views *p, const cvy_graph_node *node) {
+static void try_node(views *p, const cvy_graph_node *node) {
   for (int32_t i = 0; i < node->inputs; i++) {
     cvy_slice slice;
     cvy_kinship kin = cvy_problem_kin(node->problem, i, &slice);
@@ -225,13 +258,6 @@ static void try_node(const views *p, const cvy_graph_node *node) {
 
 /* ------------------------------------------------------------------------------------------ all */
 
-static void find_makers(const views *p) {
-  const cvy_nodes *list = &p->plan->list;
-  for (int32_t v = 0; v < list->values; v++) p->maker[v] = NONE;
-  for (int32_t n = 0; n < list->nodes; n++)
-    for (int32_t i = 0; i < list->node[n].outputs; i++) p->maker[list->node[n].out[i]] = n;
-}
-
 /* A choice that is another one by now leaves all values apart. */
 static convoy_status set_placed(const cvy_plan *plan, cvy_graph_node *node, bool *fits) {
   cvy_problem placed;
@@ -240,11 +266,11 @@ static convoy_status set_placed(const cvy_plan *plan, cvy_graph_node *node, bool
   return cvy_nodes_set_placed(node, &placed);
 }
 
-static convoy_status find_views(const views *p) {
+static convoy_status find_views(views *p) {
   cvy_nodes *list = &p->plan->list;
   convoy_status status = CONVOY_OK;
   bool fits = true;
-  find_makers(p);
+  for (int32_t v = 0; v < list->values; v++) p->part[v] = p->sibling[v] = NONE;
   for (int32_t n = 0; n < list->nodes; n++) try_node(p, &list->node[n]);
   for (int32_t n = 0; n < list->nodes && !status && fits; n++)
     status = set_placed(p->plan, &list->node[n], &fits);
@@ -252,17 +278,27 @@ static convoy_status find_views(const views *p) {
   return status;
 }
 
+static convoy_status open(cvy_plan *plan, views *out) {
+  size_t values = (size_t)plan->list.values + 1, nodes = (size_t)plan->list.nodes + 1;
+  *out = (views){.plan = plan};
+  convoy_status status = cvy_uses_open(&plan->list, &out->uses);
+  if (status) return status;
+  out->part = malloc(values * sizeof *out->part);
+  out->sibling = malloc(values * sizeof *out->sibling);
+  out->trial = calloc(nodes, sizeof *out->trial);
+  if (out->part && out->sibling && out->trial) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
+}
+
 /* Without a command for all there is no memory to place in. */
 convoy_status cvy_pass_views(cvy_plan *plan) {
-  size_t values = (size_t)plan->list.values + 1;
+  views p;
   if (!plan->engine->backend->plan_run) return CONVOY_OK;
-  views p = {plan, malloc(values * sizeof(int32_t)), malloc(values * sizeof(bool)),
-             malloc(values * sizeof(cvy_graph_value))};
-  convoy_status status = p.maker && p.moves && p.before
-                             ? find_views(&p)
-                             : cvy_fail(CONVOY_ERR_MEMORY, "no host memory for a plan");
-  free(p.maker);
-  free(p.moves);
-  free(p.before);
+  convoy_status status = open(plan, &p);
+  if (!status) status = find_views(&p);
+  cvy_uses_close(&p.uses);
+  free(p.part);
+  free(p.sibling);
+  free(p.trial);
   return status;
 }

@@ -5,42 +5,27 @@
 
 #include <stdlib.h>
 
+#include "core/graph/occupied.h"
+
 typedef struct interval {
   int32_t value, first, last; /* the nodes from which and until which it is there */
   int64_t bytes, at;
 } interval;
 
-/* In the order of their addresses. */
 typedef struct row {
   interval *interval;
   int32_t count;
   int64_t most_bytes, end;
+  cvy_occupied occupied;
 } row;
 
-/* The first address from `at` on where nothing lies across a cut. */
-static int64_t within_block(const row *r, int64_t at, int64_t bytes) {
-  int64_t block = at / r->most_bytes;
-  return at + bytes <= (block + 1) * r->most_bytes ? at : (block + 1) * r->most_bytes;
-}
-
-static bool meet(const interval *a, const interval *b) {
-  return a->first <= b->last && b->first <= a->last;
-}
-
-static void put(row *r, const interval *new) {
-  int64_t at = 0;
-  for (int32_t i = 0; i < r->count; i++) {
-    const interval *there = &r->interval[i];
-    at = within_block(r, at, new->bytes);
-    if (there->at >= at + new->bytes) break;
-    if (meet(there, new) && there->at + there->bytes > at) at = there->at + there->bytes;
-  }
-  at = within_block(r, at, new->bytes);
-  int32_t i = r->count++;
-  for (; i > 0 && r->interval[i - 1].at > at; i--) r->interval[i] = r->interval[i - 1];
-  r->interval[i] = *new;
-  r->interval[i].at = at;
-  if (at + new->bytes > r->end) r->end = at + new->bytes;
+static convoy_status put(row *r, const interval *new) {
+  const cvy_moments span = {new->first, new->last};
+  interval *placed = &r->interval[r->count++];
+  *placed = *new;
+  placed->at = cvy_occupied_least(&r->occupied, span, new->bytes, r->most_bytes);
+  if (placed->at + new->bytes > r->end) r->end = placed->at + new->bytes;
+  return cvy_occupied_add(&r->occupied, span, placed->at, new->bytes);
 }
 
 /* Which of two is placed first. */
@@ -100,21 +85,13 @@ static int32_t find_shared(const cvy_plan *plan, interval *out) {
 
 /* A value that several tensors get lies in one place; with the first of them. */
 static bool is_first(const cvy_plan *plan, int32_t output) {
-  for (int32_t i = 0; i < output; i++)
-    if (plan->result[i] == plan->result[output]) return false;
-  return true;
-}
-
-static bool is_last(const cvy_plan *plan, int32_t output) {
-  for (int32_t i = output + 1; i < plan->outputs; i++)
-    if (plan->result[i] == plan->result[output]) return false;
-  return true;
+  return plan->list.value[plan->result[output]].first_output == output;
 }
 
 static bool is_home(const cvy_plan *plan, int32_t output) {
   const cvy_graph_value *value = &plan->list.value[plan->result[output]];
   return plan->foreign[output] && !plan->carried[output] && !value->tensor && value->bytes > 0 &&
-         is_first(plan, output) && is_last(plan, output);
+         is_first(plan, output) && value->last_output == output;
 }
 
 static int32_t find_own(const cvy_plan *plan, bool carried, interval *out) {
@@ -143,9 +120,14 @@ static convoy_status check(const interval *intervals, int32_t count, int64_t mos
 }
 
 /* What is made on the way in the order of size; what tensors get in the order of the outputs. */
-static void fill(row *r, interval *intervals, int32_t count, bool by_size) {
+static convoy_status fill(const cvy_plan *plan, row *r, interval *intervals, int32_t count,
+                          bool by_size) {
+  convoy_status status = cvy_occupied_open(plan->list.nodes + 1, &r->occupied);
+  if (status) return status;
   if (by_size) qsort(intervals, (size_t)count, sizeof *intervals, larger_first);
-  for (int32_t i = 0; i < count; i++) put(r, &intervals[i]);
+  for (int32_t i = 0; i < count && !status; i++) status = put(r, &intervals[i]);
+  cvy_occupied_close(&r->occupied);
+  return status;
 }
 
 enum { SHARED, CARRIED, REST, ROWS };
@@ -156,7 +138,7 @@ static convoy_status fill_rows(const cvy_plan *plan, interval *intervals, row *r
     int32_t count =
         k == SHARED ? find_shared(plan, intervals) : find_own(plan, k == CARRIED, intervals);
     status = check(intervals, count, rows[k].most_bytes);
-    if (!status) fill(&rows[k], intervals, count, k == SHARED);
+    if (!status) status = fill(plan, &rows[k], intervals, count, k == SHARED);
   }
   return status;
 }
@@ -198,11 +180,8 @@ static void note_tensors(const cvy_plan *plan, cvy_places *out) {
 static convoy_status note_all(const cvy_plan *plan, const row *rows, cvy_places *out) {
   out->shared = blocks_of(&rows[SHARED]);
   out->own = blocks_of(&rows[CARRIED]) + blocks_of(&rows[REST]);
-  int32_t homes = count_homes(plan);
-  out->bases = out->shared + out->own + plan->inputs + homes;
-  if (out->bases > CVY_MAX_BASES)
-    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%d tensors are read and %d written, at most %d can be",
-                    (int)plan->inputs, (int)homes, (int)CVY_MAX_BASES);
+  out->homes = count_homes(plan);
+  out->bases = out->shared + out->own + plan->inputs + out->homes;
   convoy_status status = make_room(plan, out->shared + out->own, out);
   if (status) return status;
   for (int32_t v = 0; v < plan->list.values; v++) out->base[v] = CVY_NOWHERE;

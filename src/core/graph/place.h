@@ -11,9 +11,9 @@ enum { CVY_NOWHERE = -1 };
  * for each input, in the plan's order; and homes, somebody else's memory that a result is made in,
  * in the order of the outputs. */
 typedef struct cvy_places {
-  int32_t shared, own, bases; /* how many of each, and in all */
-  int64_t *bytes;             /* of each block */
-  int32_t *base;              /* of each value; CVY_NOWHERE of what has no elements */
+  int32_t shared, own, homes, bases; /* how many of each, and in all */
+  int64_t *bytes;                    /* of each block */
+  int32_t *base;                     /* of each value; CVY_NOWHERE of what has no elements */
   int64_t *at;
   bool *home; /* of each output, whether it is made in its home: not what the run reads, of which a
                  part may be read after another has been written, nor what several tensors get */

@@ -37,7 +37,12 @@ static void leave_out(cvy_plan *plan) {
   cvy_nodes *list = &plan->list;
   int32_t kept = 0;
   for (int32_t v = 0; v < list->values; v++) list->value[v].kept = false;
-  for (int32_t i = 0; i < plan->outputs; i++) list->value[plan->result[i]].kept = true;
+  for (int32_t i = 0; i < plan->outputs; i++) {
+    cvy_graph_value *value = &list->value[plan->result[i]];
+    if (!value->kept) value->first_output = i;
+    value->kept = true;
+    value->last_output = i;
+  }
   cvy_nodes_finish(list);
   for (int32_t n = 0; n < list->nodes; n++) {
     if (list->node[n].needed)

@@ -88,7 +88,8 @@ static convoy_status compute_all(replay *r) {
 
 /* Whether another tensor gets the same value and does so later. */
 static bool is_wanted_again(const cvy_plan *plan, const cvy_node *node, int32_t output) {
-  for (int32_t i = output + 1; i < plan->outputs; i++)
+  int32_t last = plan->list.value[plan->result[output]].last_output;
+  for (int32_t i = output + 1; i <= last; i++)
     if (plan->result[i] == plan->result[output] && node->output[i]) return true;
   return false;
 }

@@ -126,10 +126,13 @@ static convoy_status add_outputs(const convoy_graph *graph, const cvy_plan *plan
   return CONVOY_OK;
 }
 
-static bool is_carried(const convoy_graph *graph, const convoy_tensor *tensor) {
+/* As the whole graph's. */
+static void find_carried(const convoy_graph *graph, const convoy_graph *stage) {
   for (int32_t i = 0; i < graph->outputs; i++)
-    if (graph->output[i].tensor == tensor) return graph->output[i].carried;
-  return false;
+    graph->output[i].tensor->marked = graph->output[i].carried;
+  for (int32_t i = 0; i < stage->outputs; i++)
+    stage->output[i].carried = stage->output[i].tensor->marked;
+  for (int32_t i = 0; i < graph->outputs; i++) graph->output[i].tensor->marked = false;
 }
 
 static convoy_status make_stage(const convoy_graph *graph, const cvy_plan *plan, int32_t number,
@@ -143,8 +146,7 @@ static convoy_status make_stage(const convoy_graph *graph, const cvy_plan *plan,
   if (!status) status = add_outputs(graph, plan, number, spans, between, stage);
   if (status) return status;
   cvy_graph_finish(stage);
-  for (int32_t i = 0; i < stage->outputs; i++)
-    stage->output[i].carried = is_carried(graph, stage->output[i].tensor);
+  find_carried(graph, stage);
   return CONVOY_OK;
 }
 
