@@ -4,12 +4,17 @@
 #include "core/graph/plan.h"
 #include "problem/operation.h"
 
-/* Nodes by what they compute, in as many buckets at least; each node's successor in its bucket, and
- * its hash, which spares most a look at the problem. */
+/* A node by what it computes. */
+typedef struct indexed {
+  uint64_t hash; /* spares most a look at the problem */
+  int32_t next;  /* in its bucket */
+} indexed;
+
+/* All nodes, in as many buckets at least. */
 typedef struct index {
   uint64_t buckets; /* a power of two */
-  int32_t *first, *next;
-  uint64_t *hash;
+  int32_t *first;
+  indexed *node;
 } index_of_nodes;
 
 static uint64_t hash_of(const cvy_graph_node *node) {
@@ -23,13 +28,18 @@ static bool is_same(const cvy_graph_node *a, const cvy_graph_node *b) {
          memcmp(a->in, b->in, (size_t)a->inputs * sizeof *a->in) == 0;
 }
 
-static int32_t find(const cvy_nodes *list, const index_of_nodes *index, int32_t n,
-                    uint64_t bucket) {
-  int32_t at = index->first[bucket];
-  while (at >= 0 &&
-         (index->hash[at] != index->hash[n] || !is_same(&list->node[at], &list->node[n])))
-    at = index->next[at];
+static int32_t find(const cvy_nodes *list, const index_of_nodes *index, int32_t n) {
+  uint64_t hash = index->node[n].hash;
+  int32_t at = index->first[hash & (index->buckets - 1)];
+  while (at >= 0 && (index->node[at].hash != hash || !is_same(&list->node[at], &list->node[n])))
+    at = index->node[at].next;
   return at;
+}
+
+static void add(index_of_nodes *index, int32_t n) {
+  int32_t *first = &index->first[index->node[n].hash & (index->buckets - 1)];
+  index->node[n].next = *first;
+  *first = n;
 }
 
 /* What each value is replaced by, itself for most. */
@@ -41,12 +51,10 @@ static void merge(cvy_nodes *list, index_of_nodes *index, int32_t *instead) {
   for (int32_t n = 0; n < list->nodes; n++) {
     cvy_graph_node *node = &list->node[n];
     replace_inputs(node, instead);
-    index->hash[n] = hash_of(node);
-    uint64_t bucket = index->hash[n] & (index->buckets - 1);
-    int32_t same = find(list, index, n, bucket);
+    index->node[n].hash = hash_of(node);
+    int32_t same = find(list, index, n);
     if (same < 0) {
-      index->next[n] = index->first[bucket];
-      index->first[bucket] = n;
+      add(index, n);
       continue;
     }
     for (int32_t i = 0; i < node->outputs; i++) instead[node->out[i]] = list->node[same].out[i];
@@ -59,10 +67,9 @@ convoy_status cvy_pass_common(cvy_plan *plan) {
   while (index.buckets < (uint64_t)list->nodes) index.buckets *= 2;
   int32_t *instead = malloc(((size_t)list->values + 1) * sizeof *instead);
   index.first = malloc(index.buckets * sizeof *index.first);
-  index.next = malloc(((size_t)list->nodes + 1) * sizeof *index.next);
-  index.hash = malloc(((size_t)list->nodes + 1) * sizeof *index.hash);
+  index.node = malloc(((size_t)list->nodes + 1) * sizeof *index.node);
   convoy_status status = CONVOY_OK;
-  if (instead && index.first && index.next && index.hash) {
+  if (instead && index.first && index.node) {
     for (int32_t v = 0; v < list->values; v++) instead[v] = v;
     for (uint64_t i = 0; i < index.buckets; i++) index.first[i] = -1;
     merge(list, &index, instead);
@@ -72,7 +79,6 @@ convoy_status cvy_pass_common(cvy_plan *plan) {
   }
   free(instead);
   free(index.first);
-  free(index.next);
-  free(index.hash);
+  free(index.node);
   return status;
 }

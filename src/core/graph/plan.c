@@ -50,8 +50,9 @@ static void leave_out(cvy_plan *plan) {
     else
       cvy_nodes_free_node(&list->node[n]);
   }
+  if (kept == list->nodes) return;
   list->nodes = kept;
-  cvy_nodes_finish(list);
+  cvy_nodes_finish(list); /* they have other numbers */
 }
 
 static void find_inputs(cvy_plan *plan) {
