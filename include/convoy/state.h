@@ -52,9 +52,12 @@ CONVOY_API convoy_status convoy_state_graph(convoy_state *state, const char *nam
 CONVOY_API convoy_status convoy_state_seed(convoy_state *state, const char *name);
 
 /* Replaces the file as a whole or not at all, and survives a power cut once the call has returned;
- * missing folders are made. Waits for the values, which are those that the tensors have when it is
+ * missing folders are made. A new file is as open to others as the umask says, an old one's mode,
+ * owner and group stay as far as the process may give them. A symbolic link stays, and what it
+ * leads to is replaced. Waits for the values, which are those that the tensors have when it is
  * called. While the file is written other threads may use the context.
- * Returns OK; ERR_IO; otherwise as convoy_tensor_read does, also for a capture that is open. */
+ * Returns OK; ERR_IO, also for what is no regular file; otherwise as convoy_tensor_read does, also
+ * for a capture that is open. */
 CONVOY_API convoy_status convoy_state_save(convoy_state *state, const char *path);
 
 #define CONVOY_STATE_EXTRA 1u   /* the file may have more than is asked for */

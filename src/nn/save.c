@@ -120,7 +120,7 @@ static convoy_status write_file(save *s, const char *path) {
   convoy_status status = cvy_safetensors_format(s->saved, count, &header, &size);
   if (status) return status;
   s->piece[0] = (cvy_file_piece){header, size};
-  status = cvy_file_write_pieces(path, s->piece, (size_t)count + 1);
+  status = cvy_file_save(path, s->piece, (size_t)count + 1);
   free(header);
   return status;
 }

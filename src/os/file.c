@@ -1,110 +1,17 @@
-/* Whole files, read and replaced. A file that is written appears complete or not at all, also when
- * the machine loses power: data first, then the name. A file that is read may be anything: whoever
- * can write to its folder may have put a FIFO, a device or a link into its place. */
+/* Files are opened and read. What is there may be anything: whoever can write to the folder may
+ * have put a FIFO, a device or a link into a file's place. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "os/os.h"
+#include "os/file.h"
 
-static convoy_status io_error(const char *what, const char *path) {
+convoy_status cvy_io_error(const char *what, const char *path) {
   return cvy_fail(CONVOY_ERR_IO, "cannot %s %s: %s", what, path, strerror(errno));
-}
-
-void cvy_file_parents(const char *path) {
-  char folder[4096];
-  if (strlen(path) >= sizeof folder) return;
-  strcpy(folder, path);
-  for (char *at = folder + 1; folder[0] && *at; ++at) {
-    if (*at != '/') continue;
-    *at = 0;
-    mkdir(folder, 0700); /* failing matters only if the file cannot be made, and is said there */
-    *at = '/';
-  }
-}
-
-static bool write_all(int fd, const char *bytes, size_t count) {
-  while (count > 0) {
-    ssize_t written = write(fd, bytes, count);
-    if (written < 0 && errno == EINTR) continue;
-    if (written < 0) return false;
-    bytes += written;
-    count -= (size_t)written;
-  }
-  return true;
-}
-
-/* Some file systems refuse to sync a folder; the rename is then as safe as they make it. */
-static void sync_parent(const char *path) {
-  char folder[4096];
-  cvy_text_copy(folder, sizeof folder, path);
-  char *slash = strrchr(folder, '/');
-  if (slash) slash[slash == folder] = 0;
-  int fd = cvy_fd_above(open(slash ? folder : ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (fd < 0) return;
-  fsync(fd);
-  close(fd);
-}
-
-/* The signal for writing beyond the process's limit would end the trainer. */
-static convoy_status check_limit(const char *path, size_t count) {
-  struct rlimit limit;
-  if (getrlimit(RLIMIT_FSIZE, &limit) || limit.rlim_cur == RLIM_INFINITY) return CONVOY_OK;
-  if (count <= limit.rlim_cur) return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_IO, "cannot write %s: %zu bytes, and this process may write %llu",
-                  path, count, (unsigned long long)limit.rlim_cur);
-}
-
-static bool write_pieces(int fd, const cvy_file_piece *pieces, size_t count) {
-  for (size_t i = 0; i < count; i++)
-    if (!write_all(fd, pieces[i].bytes, pieces[i].count)) return false;
-  return true;
-}
-
-static convoy_status replace(const char *path, const cvy_file_piece *pieces, size_t count,
-                             bool lasting) {
-  char temporary[4096];
-  size_t all = 0;
-  for (size_t i = 0; i < count; i++) all += pieces[i].count;
-  convoy_status limited = check_limit(path, all);
-  if (limited) return limited;
-  cvy_text text = cvy_text_in(temporary, sizeof temporary);
-  cvy_text_add(&text, "%s.XXXXXX", path);
-  if (text.overflow) return cvy_fail(CONVOY_ERR_IO, "path of %zu bytes is too long", strlen(path));
-  cvy_file_parents(path);
-  int fd = cvy_fd_above(mkostemp(temporary, O_CLOEXEC));
-  if (fd < 0) return io_error("create a file beside", path);
-  bool good = write_pieces(fd, pieces, count) && fchmod(fd, 0644) == 0;
-  good = good && (!lasting || fsync(fd) == 0);
-  good = close(fd) == 0 && good;
-  if (good && rename(temporary, path) == 0) {
-    if (lasting) sync_parent(path);
-    return CONVOY_OK;
-  }
-  convoy_status status = io_error("write", path);
-  unlink(temporary);
-  return status;
-}
-
-convoy_status cvy_file_write(const char *path, const void *bytes, size_t count) {
-  return cvy_file_write_pieces(path, &(cvy_file_piece){bytes, count}, 1);
-}
-
-convoy_status cvy_file_write_pieces(const char *path, const cvy_file_piece *pieces, size_t count) {
-  return replace(path, pieces, count, true);
-}
-
-convoy_status cvy_file_cache(const char *path, const cvy_file_piece *pieces, size_t count) {
-  return replace(path, pieces, count, false);
-}
-
-void cvy_file_remove(const char *path) {
-  if (unlink(path) == 0) sync_parent(path);
 }
 
 /* ----------------------------------------------------------------------------------- opening */
@@ -121,14 +28,12 @@ static const char *kind_of(mode_t mode) {
   return "something unknown";
 }
 
-static convoy_status check_kind(const char *path, const struct stat *about) {
+convoy_status cvy_file_check_kind(const char *path, const struct stat *about) {
   if (S_ISREG(about->st_mode)) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_IO, "%s is %s, not a regular file", path, kind_of(about->st_mode));
 }
 
-/* By the convention of user private groups the group of a user's own number is nobody else's. With
- * a umask of 002, which goes with it, whatever he makes is writable for that group. */
-static bool has_private_group(const struct stat *about) {
+bool cvy_file_has_private_group(const struct stat *about) {
   return about->st_uid != 0 && about->st_uid == about->st_gid;
 }
 
@@ -136,7 +41,7 @@ static bool has_private_group(const struct stat *about) {
 static convoy_status check_owner(const char *path, cvy_file_kind kind, const struct stat *about) {
   const uid_t own = geteuid();
   const bool ours = about->st_uid == own || about->st_uid == 0;
-  const bool group = kind == CVY_FILE_CODE || !has_private_group(about);
+  const bool group = kind == CVY_FILE_CODE || !cvy_file_has_private_group(about);
   if (ours && !(about->st_mode & (S_IWOTH | (group ? S_IWGRP : 0)))) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_IO,
                   "%s belongs to user %u and group %u and has mode %04o; nobody but user %u and "
@@ -149,13 +54,13 @@ static convoy_status check_owner(const char *path, cvy_file_kind kind, const str
  * replace. */
 convoy_status cvy_folder_check(const char *path, cvy_file_kind kind) {
   struct stat about;
-  if (stat(path, &about)) return errno == ENOENT ? CONVOY_OK : io_error("look at", path);
+  if (stat(path, &about)) return errno == ENOENT ? CONVOY_OK : cvy_io_error("look at", path);
   if (about.st_mode & S_ISVTX) about.st_mode &= ~(mode_t)(S_IWGRP | S_IWOTH);
   return check_owner(path, kind, &about);
 }
 
 static convoy_status open_error(const char *path) {
-  return errno == ENOENT ? CONVOY_ERR_NOT_FOUND : io_error("open", path);
+  return errno == ENOENT ? CONVOY_ERR_NOT_FOUND : cvy_io_error("open", path);
 }
 
 static int look(const char *path, cvy_file_kind kind, struct stat *about) {
@@ -163,7 +68,7 @@ static int look(const char *path, cvy_file_kind kind, struct stat *about) {
 }
 
 static convoy_status check(const char *path, cvy_file_kind kind, const struct stat *about) {
-  convoy_status status = check_kind(path, about);
+  convoy_status status = cvy_file_check_kind(path, about);
   return status || kind == CVY_FILE_INSTALLED ? status : check_owner(path, kind, about);
 }
 
@@ -178,7 +83,7 @@ static convoy_status open_regular(const char *path, int flags, cvy_file_kind kin
   const int links = kind == CVY_FILE_INSTALLED ? 0 : O_NOFOLLOW;
   *fd = cvy_fd_above(open(path, flags | links | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, 0644));
   if (*fd < 0) return open_error(path);
-  status = fstat(*fd, about) ? io_error("look at", path) : check(path, kind, about);
+  status = fstat(*fd, about) ? cvy_io_error("look at", path) : check(path, kind, about);
   if (status) close(*fd);
   return status;
 }
@@ -186,18 +91,6 @@ static convoy_status open_regular(const char *path, int flags, cvy_file_kind kin
 convoy_status cvy_file_open(const char *path, int flags, int *fd) {
   struct stat about;
   return open_regular(path, flags, CVY_FILE_TEXT, fd, &about);
-}
-
-convoy_status cvy_file_append(const char *path, const char *text) {
-  struct stat about;
-  int fd = -1;
-  convoy_status status = open_regular(path, O_WRONLY | O_APPEND, CVY_FILE_TEXT, &fd, &about);
-  if (status) return status;
-  status = check_limit(path, (size_t)about.st_size + strlen(text));
-  if (!status && (!write_all(fd, text, strlen(text)) || fsync(fd)))
-    status = io_error("write", path);
-  close(fd);
-  return status;
 }
 
 convoy_status cvy_file_open_data(const char *path, int *fd, int64_t *bytes) {
@@ -219,7 +112,7 @@ convoy_status cvy_file_read_at(int fd, const char *path, int64_t offset, void *b
   for (char *at = bytes; count > 0;) {
     const ssize_t got = pread(fd, at, count, offset);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) return io_error("read", path);
+    if (got < 0) return cvy_io_error("read", path);
     if (got == 0) return cvy_fail(CONVOY_ERR_IO, "%s ends %zu bytes before it should", path, count);
     at += got;
     offset += got;
@@ -266,7 +159,7 @@ convoy_status cvy_file_read(const char *path, cvy_file_kind kind, size_t most, c
   if (about.st_size > (off_t)most)
     status = too_large(path, (uint64_t)about.st_size, most);
   else if (!read_all(fd, most, bytes, count))
-    status = *count > most ? too_large(path, *count, most) : io_error("read", path);
+    status = *count > most ? too_large(path, *count, most) : cvy_io_error("read", path);
   close(fd);
   return status;
 }

@@ -49,22 +49,34 @@ int64_t cvy_date(void); /* seconds since 1970: for what outlives the process */
 /* The same as 2026-11-20T12:34:56Z, universal time; `size` 21 suffices. */
 void cvy_calendar(char *text, size_t size);
 
-/* ------------------------------------------------------------------------------ file.c */
+/* --------------------------------------------------------------------------- replace.c */
 
-/* Replaces the file as a whole or not at all: temporary file beside it, fsync, rename. Makes the
- * missing parent folders, for this user alone. */
+/* Replaces a file of Convoy's own as a whole or not at all: a file beside it, fsync, rename. Makes
+ * the missing parent folders, for this user alone. ERR_IO for what is no regular file, a symbolic
+ * link too. What was there passes on its mode, and its owner and group as far as this process may;
+ * a new file is never writable for others. */
 convoy_status cvy_file_write(const char *path, const void *bytes, size_t count);
-/* The same of several pieces, one behind the other. */
+/* The same of several pieces, one behind the other, for a file of the user's, who names it: a
+ * symbolic link stays, and what it leads to is replaced, as another folder's file there. A new file
+ * has the mode that the umask leaves. */
 typedef struct cvy_file_piece {
   const void *bytes;
   size_t count;
 } cvy_file_piece;
-convoy_status cvy_file_write_pieces(const char *path, const cvy_file_piece *pieces, size_t count);
-/* The same without waiting for the disk, where a process can be neither asked nor killed: for what
- * is checked when it is read, and made again when a loss of power has damaged it. */
+convoy_status cvy_file_save(const char *path, const cvy_file_piece *pieces, size_t count);
+/* As cvy_file_write, but in the place of anything, and without waiting for the disk, where a
+ * process can be neither asked nor killed: for what is checked when it is read, and made again when
+ * a loss of power has damaged it. */
 convoy_status cvy_file_cache(const char *path, const cvy_file_piece *pieces, size_t count);
 /* Makes the folders above the file that are missing; what fails shows when the file is made. */
 void cvy_file_parents(const char *path);
+/* Appends to a file that is there, under the conditions of cvy_file_read for texts. */
+convoy_status cvy_file_append(const char *path, const char *text);
+/* Gone for good once it returns, also when the machine loses power. */
+void cvy_file_remove(const char *path);
+
+/* ------------------------------------------------------------------------------ file.c */
+
 /* Who may have written a file, or to a folder: this user and root alone, for code; for texts of the
  * user's also his private group, the one of his own number; anybody for what is installed with the
  * library, which is as trusted as that. */
@@ -89,10 +101,6 @@ convoy_status cvy_file_open_data(const char *path, int *fd, int64_t *bytes);
 /* Reads all of these bytes of an open file; ERR_IO, also where it ends before. */
 convoy_status cvy_file_read_at(int fd, const char *path, int64_t offset, void *bytes, size_t count);
 void cvy_file_close(int fd);
-/* Appends to a file that is there, under the conditions of cvy_file_read for texts. */
-convoy_status cvy_file_append(const char *path, const char *text);
-/* Gone for good once it returns, also when the machine loses power. */
-void cvy_file_remove(const char *path);
 /* The first lines of files that may block whoever reads them, such as those of a hung driver:
  * another process reads, for at most `seconds`. Each line begins with the path and a colon. */
 void cvy_file_peek(const char *const paths[], int count, double seconds, char *text, size_t size);

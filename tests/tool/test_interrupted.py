@@ -93,6 +93,28 @@ class Interrupted(unittest.TestCase):
         self.assertEqual((lines[0]["state"], lines[-1]["state"]), ("complete", "complete"))
         self.assertEqual(os.listdir(self.folder.name), ["now.json"])
 
+    def test_links_and_modes_stay(self):
+        path, link = self.path("now.json"), self.path("link")
+        os.symlink("now.json", link)
+        command = ["bench", "--device", "cpu", "--quick", "--json", link, "--shape",
+                   "n1c3w9 k4s3 forward"]
+        for mode in (None, 0o600, 0o640):
+            if mode:  # else there is no file yet
+                os.chmod(path, mode)
+            done = run(*command)
+            self.assertEqual((done.returncode, done.stderr), (0, ""))
+            self.assertEqual(read_json(path)[0]["state"], "complete")
+            self.assertEqual(os.readlink(link), "now.json")
+            if mode:
+                self.assertEqual(os.stat(path).st_mode & 0o777, mode)
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ["link", "now.json"])
+        os.unlink(path)
+        os.symlink(link, path)
+        done = run(*command)
+        self.assertEqual((done.returncode, done.stdout), (2, ""))
+        self.assertIn(f"{link}: Too many levels of symbolic links", done.stderr)
+        self.assertTrue(os.path.islink(link) and os.path.islink(path))
+
     def test_a_killed_bench_leaves_the_older_file(self):
         path = self.path("now.json")
         with open(path, "w", encoding="utf-8") as file:

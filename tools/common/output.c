@@ -23,20 +23,35 @@ static bool takes_another_name(const char *path) {
   return stat(path, &about) != 0 || S_ISREG(about.st_mode);
 }
 
+/* Puts where links lead into the place of the path; what is there need not exist. */
+static bool follow(char *path, size_t size) {
+  enum { MOST_LINKS = 40 }; /* as many as the kernel follows */
+  char text[4096];
+  for (int links = 0; links <= MOST_LINKS; links++) {
+    const ssize_t length = readlink(path, text, sizeof text - 1);
+    if (length < 0) return true; /* it is none */
+    text[length] = 0;
+    const char *slash = text[0] == '/' ? NULL : strrchr(path, '/');
+    const size_t kept = slash ? (size_t)(slash - path) + 1 : 0;
+    errno = ENAMETOOLONG;
+    if (kept + (size_t)length >= size) return false;
+    strcpy(path + kept, text);
+  }
+  errno = ELOOP;
+  return false;
+}
+
 /* What a link leads to is what is to be replaced. */
 static bool find_names(const char *path, output *out) {
-  bool renamed = takes_another_name(path);
-  char *real = renamed ? realpath(path, NULL) : NULL;
-  const char *name = real ? real : path;
-  int length = snprintf(out->path, sizeof out->path, "%s", name);
-  if (length >= 0 && (size_t)length < sizeof out->path) {
-    length =
-        snprintf(out->partial, sizeof out->partial, "%s%s", name, renamed ? ".incomplete" : "");
-  }
-  free(real);
-  if (length >= 0 && (size_t)length < sizeof out->partial) return true;
+  const bool renamed = takes_another_name(path);
+  const char *end = renamed ? ".incomplete" : "";
   errno = ENAMETOOLONG;
-  return false;
+  if (strlen(path) >= sizeof out->path) return false;
+  strcpy(out->path, path);
+  if (renamed && !follow(out->path, sizeof out->path)) return false;
+  errno = ENAMETOOLONG;
+  const int length = snprintf(out->partial, sizeof out->partial, "%s%s", out->path, end);
+  return length >= 0 && (size_t)length < sizeof out->partial;
 }
 
 static bool is_same(const char *a, const char *b) {
@@ -50,15 +65,25 @@ bool output_replaces(const char *path, const char *other) {
   return find_names(path, &names) && (is_same(names.path, other) || is_same(names.partial, other));
 }
 
+static bool is_in_place(const output *file) {
+  return strcmp(file->path, file->partial) == 0;
+}
+
+/* Who could not read the old file cannot read the new one. */
+static void take_after(FILE *to, const char *path) {
+  struct stat old;
+  if (stat(path, &old) != 0) return;
+  if (fchown(fileno(to), old.st_uid, old.st_gid) != 0) old.st_mode &= ~(mode_t)0070;
+  fchmod(fileno(to), old.st_mode & 0777);
+}
+
 bool output_open(const char *command, const char *path, output *out) {
   *out = (output){NULL, "", ""};
   if (!find_names(path, out)) return complain(command, path);
   out->to = fopen(out->partial, "w");
-  return out->to ? true : complain(command, out->partial);
-}
-
-static bool is_in_place(const output *file) {
-  return strcmp(file->path, file->partial) == 0;
+  if (!out->to) return complain(command, out->partial);
+  if (!is_in_place(out)) take_after(out->to, out->path);
+  return true;
 }
 
 static void tell_incomplete(const char *command, const output *file, bool empty) {

@@ -159,12 +159,14 @@ def _written(routes: Routes) -> bytes:
 
 
 def _replace(path: Path, content: bytes) -> None:
-    new = path.with_name(path.name + ".new")
+    new = path.with_name(".convoy-saving-" + path.name)
     new.unlink(missing_ok=True)  # of a process that was killed
     file = os.open(new, os.O_WRONLY | os.O_CREAT | os.O_EXCL | _FLAGS, 0o644)
     try:
         with os.fdopen(file, "wb") as opened:
             opened.write(content)
+            if path.exists():
+                os.fchmod(file, stat.S_IMODE(path.stat().st_mode))
         new.replace(path)
     except BaseException:
         new.unlink(missing_ok=True)

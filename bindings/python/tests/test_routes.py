@@ -145,11 +145,11 @@ def test_what_is_no_file_of_routes(path, make):
     assert after == before
 
 
-@pytest.mark.parametrize("suffix", [".lock", ".new"])
+@pytest.mark.parametrize("name", ["{}.lock", ".convoy-saving-{}"])
 @HOSTILE_FILES
-def test_what_lies_in_place_of_its_helpers(filled, make, suffix):
+def test_what_lies_in_place_of_its_helpers(filled, make, name):
     """Nothing is followed, waited for or lost; what a process left that was killed is replaced."""
-    helper = filled.with_name(filled.name + suffix)
+    helper = filled.with_name(name.format(filled.name))
     helper.unlink(missing_ok=True)
     make(helper)
     content = (filled.parent / "elsewhere").exists() and "precious"
@@ -162,6 +162,16 @@ def test_what_lies_in_place_of_its_helpers(filled, make, suffix):
         assert read(filled) == [*ROUTES, ROUTES[0]]
     assert not content or (filled.parent / "elsewhere").read_text() == content
     assert not (filled.parent / "nowhere").exists()
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640])
+def test_its_mode_stays(filled, mode):
+    near = filled.with_name(filled.name + ".new")
+    near.write_text("another's")
+    filled.chmod(mode)
+    keep(filled)
+    assert filled.stat().st_mode & 0o777 == mode
+    assert near.read_text() == "another's"
 
 
 def test_a_lock_that_is_held_is_not_waited_for(filled, monkeypatch):

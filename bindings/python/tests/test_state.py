@@ -258,6 +258,31 @@ def test_what_is_no_file(context, tmp_path):
     assert state["n"] == 1
 
 
+@pytest.mark.parametrize("mask, mode", [(0o077, 0o600), (0o022, 0o644), (0o027, 0o640)])
+def test_whose_a_saved_file_is(context, tmp_path, mask, mode):
+    """A new file is as open as the umask says, an old one stays so, and links stay links."""
+    state = convoy.State(context, {"n": 1})
+    path, link = tmp_path / "state", tmp_path / "link"
+    link.symlink_to("state")
+    before = os.umask(mask)
+    try:
+        state.save(link)  # it leads to nothing yet
+        assert link.is_symlink() and path.stat().st_mode & 0o777 == mode
+        path.chmod(0o604)
+        state["n"] = 2
+        state.save(link)
+    finally:
+        os.umask(before)
+    assert link.is_symlink() and path.stat().st_mode & 0o777 == 0o604
+    state["n"] = 0
+    state.load(path)
+    assert state["n"] == 2 and sorted(os.listdir(tmp_path)) == ["link", "state"]
+    path.unlink()
+    path.symlink_to(link)
+    with pytest.raises(convoy.FileError, match=f"{link}: Too many levels of symbolic links"):
+        state.save(link)
+
+
 def test_a_failed_save_leaves_the_old_file(context, tmp_path):
     path = tmp_path / "state"
     state = convoy.State(context, {"a": context.tensor(normal((2, 3)))})
