@@ -225,7 +225,14 @@ typedef void convoy_team(convoy_team_member *member, void *arg, unsigned count, 
  *
  * Relative names of folders and files count from the working directory that the process had when it
  * first used one. A file that others than the user and root may write to is not used, and one line
- * of log says so.
+ * of log says so. For convoy-worker and convoy-ocl.so this goes for all folders above them too, but
+ * for those with the sticky bit, as /tmp has it; and whoever may replace the library itself may
+ * write to them as well (docs/decisions/049-whose-code-is-run.md).
+ *
+ * In a program that was started with more rights than its caller has (setuid, setgid, capabilities
+ * of its file) the environment is the caller's: no variable counts, neither of these nor HOME and
+ * those of XDG, and workers are started without any. Such a program says in its options what it
+ * wants, and keeps no files; its worker is the one beside the library.
  *
  * `auto` is a GPU through OpenCL (`ocl:0`) if there is one, else one through HIP (`hip:0`), else
  * one through CUDA's driver (`cuda:0`), else the CPU engine; a card may be listed once for each. An

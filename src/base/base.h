@@ -78,7 +78,10 @@ uint64_t cvy_hash(uint64_t seed, const void *bytes, size_t count);
 /* Of whole words, ten times as fast: for tables in memory, not for what is written down. */
 uint64_t cvy_hash_words(const void *words, size_t bytes);
 
-/* Environment: the value or NULL; "" counts as not set. */
+/* Whether the program was started with more rights than its caller has, as by setuid. */
+bool cvy_is_privileged(void);
+/* Environment: the value or NULL; "" counts as not set. In a privileged program nothing is set, for
+ * the environment is its caller's. Nothing else in src reads it. */
 const char *cvy_env(const char *name);
 /* ERR_ARGUMENT if a variable is set under a name that it had in an earlier version. */
 convoy_status cvy_env_check_names(void);

@@ -2,11 +2,16 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/base.h"
 
+bool cvy_is_privileged(void) {
+  return getauxval(AT_SECURE) != 0;
+}
+
 const char *cvy_env(const char *name) {
-  const char *value = getenv(name);
+  const char *value = cvy_is_privileged() ? NULL : getenv(name);
   return value && *value ? value : NULL;
 }
 

@@ -1,18 +1,9 @@
-/* Where Convoy keeps its files, and where its own parts lie. */
-#include <dlfcn.h>
+/* Where Convoy keeps its files. */
 #include <pthread.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "base/build_config.h"
 #include "os/os.h"
-
-static bool join(char *path, size_t size, const char *folder, const char *rest) {
-  cvy_text text = cvy_text_in(path, size);
-  cvy_text_add(&text, "%s%s", folder, rest);
-  return !text.overflow;
-}
 
 /* ---------------------------------------------------------------------------- relative names */
 
@@ -111,36 +102,4 @@ convoy_status cvy_state_path(const char *part, const char *file, char *path, siz
 
 convoy_status cvy_tune_path(char *path, size_t size) {
   return find(&tune, "", path, size);
-}
-
-/* The folder the library lies in. */
-static bool own_folder(char *path, size_t size) {
-  Dl_info here;
-  if (!dladdr((const void *)&cvy_libexec_folder, &here) || !here.dli_fname) return false;
-  char *library = realpath(here.dli_fname, NULL);
-  if (!library) return false;
-  char *slash = strrchr(library, '/');
-  if (slash) *slash = 0;
-  bool good = slash && join(path, size, library, "");
-  free(library);
-  return good;
-}
-
-bool cvy_libexec_folder(char *path, size_t size) {
-  const char *own = cvy_env("CONVOY_LIBEXEC");
-  if (own) return cvy_absolute(own, path, size) == CONVOY_OK;
-  char library[4096];
-  return own_folder(library, sizeof library) && join(path, size, library, "/" CONVOY_LIBEXEC);
-}
-
-bool cvy_share_folder(const char *part, char *path, size_t size) {
-  static const char *const ways[] = {"", "/..", "/../.."};
-  char library[4096], folder[4096];
-  if (!own_folder(library, sizeof library)) return false;
-  for (size_t i = 0; i < CVY_COUNT(ways); i++) {
-    cvy_text text = cvy_text_in(folder, sizeof folder);
-    cvy_text_add(&text, "%s%s/share/convoy/%s", library, ways[i], part);
-    if (!text.overflow && access(folder, R_OK) == 0) return join(path, size, folder, "");
-  }
-  return false;
 }

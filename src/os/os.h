@@ -132,10 +132,21 @@ convoy_status cvy_state_path(const char *part, const char *file, char *path, siz
 /* The user's tuning file, wherever it is. */
 convoy_status cvy_tune_path(char *path, size_t size);
 
+/* ------------------------------------------------------------------------- installed.c */
+
+/* The file that this code was loaded from, without links: the library, or the program where that
+ * has it in itself. "" if it cannot be told. */
+const char *cvy_library_path(void);
 bool cvy_libexec_folder(char *path, size_t size); /* CONVOY_LIBEXEC, else beside the library */
 /* Folder `part` of what is installed in share/convoy: beside the library or one or two folders
  * up. */
 bool cvy_share_folder(const char *part, char *path, size_t size);
+
+/* ---------------------------------------------------------------------------- trust.c */
+
+/* Puts its real path into the place of a program's or module's. ERR_IO if others than this user,
+ * root and those who may replace the library could have written it, or put it there. */
+convoy_status cvy_code_find(char *path, size_t size);
 
 /* -------------------------------------------------------------------------- listing.c */
 
@@ -234,9 +245,10 @@ typedef struct cvy_process {
   int pidfd;
 } cvy_process;
 
-/* Starts a program in a session of its own, environment unchanged, signals at their defaults; it
- * finds `fd` as CVY_PROCESS_FD, and stdin, stdout, stderr as they are here, or /dev/null where one
- * is closed: no file that it opens may come to be one of them. */
+/* Starts a program in a session of its own, environment unchanged (that of a privileged program is
+ * empty), signals at their defaults; it finds `fd` as CVY_PROCESS_FD, and stdin, stdout, stderr as
+ * they are here, or /dev/null where one is closed: no file that it opens may come to be one of
+ * them. */
 #define CVY_PROCESS_FD 3
 convoy_status cvy_process_start(const char *path, char *const argv[], int fd, cvy_process *out);
 /* Waits at most `seconds` for its end and reaps it; true if it has ended, with a half-sentence such

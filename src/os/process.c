@@ -61,6 +61,12 @@ static void complete_streams(posix_spawn_file_actions_t *actions) {
   }
 }
 
+/* What a driver reads there names code too: in a privileged program its caller must not say it. */
+static char *const *environment(void) {
+  static char *const nothing[] = {NULL};
+  return cvy_is_privileged() ? nothing : environ;
+}
+
 static int spawn(const char *path, char *const argv[], int fd, pid_t *pid) {
   posix_spawnattr_t attributes;
   posix_spawn_file_actions_t actions;
@@ -75,7 +81,7 @@ static int spawn(const char *path, char *const argv[], int fd, pid_t *pid) {
   posix_spawnattr_setsigmask(&attributes, &none);
   posix_spawn_file_actions_adddup2(&actions, fd, CVY_PROCESS_FD);
   complete_streams(&actions);
-  int error = posix_spawn(pid, path, &actions, &attributes, argv, environ);
+  int error = posix_spawn(pid, path, &actions, &attributes, argv, environment());
   posix_spawn_file_actions_destroy(&actions);
   posix_spawnattr_destroy(&attributes);
   return error;

@@ -17,8 +17,9 @@ typedef struct parts {
   char worker[4096], module[4096], start[4096];
 } parts;
 
-static convoy_status must_be_usable(const char *path, int mode) {
-  if (access(path, mode) == 0) return CONVOY_OK;
+/* Where the same thing is found and started, others must not come between. */
+static convoy_status find_part(char *path, size_t size, int mode) {
+  if (access(path, mode) == 0) return cvy_code_find(path, size) ? CONVOY_ERR_DEVICE : CONVOY_OK;
   const char *why = strerror(errno);
 #if CONVOY_HAVE_OPENCL
   return cvy_fail(CONVOY_ERR_DEVICE, "cannot use %s: %s", path, why);
@@ -36,8 +37,8 @@ static convoy_status find_parts(bool with_worker, parts *out) {
   strcat(strcpy(out->module, folder), module);
   strcat(out->worker, worker);
   cvy_text_copy(out->start, sizeof out->start, cvy_start_folder());
-  convoy_status status = must_be_usable(out->module, R_OK);
-  if (!status && with_worker) status = must_be_usable(out->worker, X_OK);
+  convoy_status status = find_part(out->module, sizeof out->module, R_OK);
+  if (!status && with_worker) status = find_part(out->worker, sizeof out->worker, X_OK);
   return status;
 }
 
