@@ -69,8 +69,10 @@ static convoy_status find(const place *of, const char *part, char *path, size_t 
   else if (home)
     cvy_text_add(&text, "%s%s%s", home, of->in_home, part);
   else
-    return cvy_fail(CONVOY_ERR_NOT_FOUND, "there is no place for %s: %s, %s and HOME are not set",
-                    of->what, of->own, of->xdg);
+    return cvy_fail(
+        CONVOY_ERR_NOT_FOUND, "there is no place for %s: %s, %s and HOME are not %s", of->what,
+        of->own, of->xdg,
+        cvy_is_privileged() ? "heeded in a program with more rights than its caller" : "set");
   if (!text.overflow) return cvy_absolute(name, path, size);
   return cvy_fail(CONVOY_ERR_IO, "the path of %s has more than %zu bytes", of->what,
                   sizeof name - 1);

@@ -64,11 +64,12 @@ static convoy_status check_upwards(const char *real, const char *what) {
   do {
     if (stat(path, &about)) return cvy_io_error("look at", path);
     if (is_trusted(&about)) continue;
-    return cvy_fail(CONVOY_ERR_IO,
-                    "%s is not run: %s belongs to user %u and group %u and has mode %04o; nobody "
-                    "but user %u, root and who may replace %s should be able to write there",
-                    what, path, (unsigned)about.st_uid, (unsigned)about.st_gid,
-                    (unsigned)(about.st_mode & 07777), (unsigned)geteuid(), cvy_library_path());
+    return cvy_fail(
+        CONVOY_ERR_IO,
+        "%s is not run: %s belongs to user %u and group %u and has mode %04o; nobody "
+        "but user %u, root and who may replace the library should be able to write there",
+        what, path, (unsigned)about.st_uid, (unsigned)about.st_gid,
+        (unsigned)(about.st_mode & 07777), (unsigned)geteuid());
   } while (go_up(path));
   return CONVOY_OK;
 }

@@ -218,7 +218,8 @@ static int heeded(void) {
   if (cvy_state_path("", "", path, sizeof path) != CONVOY_ERR_NOT_FOUND) return 20;
   if (cvy_cache_path("", "", path, sizeof path) != CONVOY_ERR_NOT_FOUND) return 21;
   if (cvy_tune_path(path, sizeof path) != CONVOY_ERR_NOT_FOUND) return 22;
-  return cvy_libexec_folder(path, sizeof path) && strstr(path, "caller") ? 23 : 0;
+  if (!strstr(cvy_last_error(), "HOME are not heeded")) return 23;
+  return cvy_libexec_folder(path, sizeof path) && strstr(path, "caller") ? 24 : 0;
 }
 
 /* Who is started finds an empty environment. */
