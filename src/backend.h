@@ -206,7 +206,7 @@ typedef struct cvy_usage {
 typedef struct cvy_spent {
   double whole;     /* seconds that the call had when it began */
   double once;      /* of those waited: for programs to be compiled, and for kernels' first runs */
-  bool is_new;      /* some of that was seen for certain */
+  bool is_new;      /* some of that was seen for certain, or the call does what is new */
   int64_t programs; /* that were begun to be compiled meanwhile */
 } cvy_spent;
 
@@ -372,10 +372,11 @@ typedef struct cvy_backend {
    * touched. After ERR_INTERRUPTED (`interrupt`, as in wait) the device is only good for closing.
    * NULL: there is nothing to compile. */
   convoy_status (*build)(cvy_device *device, const cvy_job *job, const volatile int *interrupt);
-  /* [d] Has the device compile what the job needs when it comes to it, for its own use. Nobody
-   * waits and nobody hears of a failure; where there is no room, or it has been asked before,
-   * nothing happens. A device that is behind takes it too. NULL if `build` is. */
-  void (*prepare)(cvy_device *device, const cvy_job *job);
+  /* [d] Has the device compile what the job needs when it comes to it, for its own use; with
+   * `launch` also what its driver leaves to a kernel's first launch, as those of processors do.
+   * Nobody waits and nobody hears of a failure; where there is no room, or it has been asked
+   * before, nothing happens. A device that is behind takes it too. NULL if `build` is. */
+  void (*prepare)(cvy_device *device, const cvy_job *job, bool launch);
   /* [d] Looks, without waiting, whether the device is behind, and still gets on: where it does not,
    * it fails now. `at` (may be NULL) gets the job that it is at, as far as that is known, else one
    * whose algorithm is -1. NULL: it never is behind. */

@@ -33,7 +33,7 @@ typedef struct cvy_call {
   int32_t faults; /* attempts that came to nothing, for whatever reason */
   convoy_status first_fault;
   char sentence[256]; /* of the first fault */
-  int32_t failovers; /* operations computed elsewhere; of many only the first have a line each */
+  int32_t failovers;  /* operations computed elsewhere; of many only the first have a line each */
   bool interruptible;
   bool only_here; /* what the device does not do is an error */
 } cvy_call;
@@ -71,6 +71,8 @@ struct convoy_context {
   cvy_engine device; /* .device NULL: none; then operations run on the CPU engine */
   bool suspended;    /* the device could not be had back yet; a later call tries again */
   bool behind;       /* it is suspended because it is still compiling (CVY_BEHIND_STILL) */
+  int32_t asides;    /* how often it has been so far */
+  bool hushed;       /* that, and what is computed elsewhere for it, has been said often enough */
   bool wants_cpu;    /* the CPU engine is what was asked for */
   bool lost;         /* the device failed for good and failover is off: operations fail */
   char lost_sentence[256];
@@ -151,6 +153,8 @@ const cvy_engine *cvy_context_engine(const convoy_context *context);
 
 /* -------------------------------------------------------------------------------- health.c */
 
+/* Of what comes again and again so many have a line of log each. */
+enum { CVY_LINES = 3 };
 /* One line of log, one counter, one event. `algorithm` may be "". */
 void cvy_report(convoy_context *context, convoy_event_kind kind, convoy_status status,
                 const char *algorithm, const char *format, ...) CVY_PRINTF(5, 6);

@@ -5,7 +5,7 @@
 
 #include "core/context.h"
 
-enum { FIRST_EVENTS = 8, FAILOVER_LINES = 3 };
+enum { FIRST_EVENTS = 8 };
 
 /* NULL for kinds that are not counted. */
 static int64_t *counter(convoy_health *health, convoy_event_kind kind) {
@@ -28,13 +28,17 @@ static convoy_event *next_event(convoy_context *context) {
   return &context->events[context->event_count++];
 }
 
-/* One fault may mean a thousand operations: of each call the first few have a line. */
+/* One fault may mean a thousand operations: of each call the first few have a line. So have the
+ * first few times that a device is still compiling. */
 static bool has_line(convoy_context *context, convoy_event_kind kind) {
-  return kind != CONVOY_EVENT_FAILOVER || ++context->call.failovers <= FAILOVER_LINES;
+  bool of_that =
+      kind == CONVOY_EVENT_FAILOVER || (kind == CONVOY_EVENT_DOWNGRADE && context->behind);
+  if (context->hushed && of_that) return false;
+  return kind != CONVOY_EVENT_FAILOVER || ++context->call.failovers <= CVY_LINES;
 }
 
 void cvy_report_rest(convoy_context *context) {
-  int32_t rest = context->call.failovers - FAILOVER_LINES;
+  int32_t rest = context->call.failovers - CVY_LINES;
   if (rest > 0)
     cvy_log(CONVOY_LOG_WARNING, "and %d more computed by %s instead of %s", (int)rest,
             context->cpu.facts.info.id, context->device.facts.info.id);

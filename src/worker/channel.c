@@ -414,6 +414,7 @@ convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit,
   status = hand_over(channel, &block);
   cvy_shared_close_fd(&block.shared);
   if (status) {
+    channel->blocks[block.number] = channel->behind; /* it will be mapped there all the same */
     cvy_shared_drop(&block.shared);
     return status;
   }

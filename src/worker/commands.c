@@ -244,15 +244,15 @@ static convoy_status build(cvy_server *server, const cvy_command *command) {
 }
 
 /* What cannot be compiled fails when it is to run. */
-convoy_status cvy_server_prepare(cvy_server *server, const cvy_command *command) {
+convoy_status cvy_server_prepare(cvy_server *server, const cvy_command *command, bool launch) {
   const cvy_backend *engine = server->module->engine;
-  if (engine->prepare) engine->prepare(server->device, &command->job);
+  if (engine->prepare) engine->prepare(server->device, &command->job, launch);
   return CONVOY_OK;
 }
 
 static convoy_status prepare(cvy_server *server, const cvy_command *command) {
-  convoy_status status = cvy_server_prepare(server, command);
-  atomic_fetch_add(&server->wire->prepared, 1);
+  convoy_status status = cvy_server_prepare(server, command, command->count);
+  atomic_fetch_add(&server->wire->prepared, command->index > 0);
   return status;
 }
 

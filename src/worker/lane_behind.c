@@ -15,32 +15,46 @@ void cvy_lane_behind_begin(cvy_device *device) {
   memset(device->asked, 0, sizeof device->asked);
 }
 
-void cvy_lane_prepare(cvy_device *device, const cvy_job *job) {
-  cvy_channel *channel = &device->channel;
-  cvy_command command;
-  uint64_t hash = cvy_hash(0, job, cvy_job_size(job));
-  uint64_t *place = &device->asked[hash % CVY_ASKED];
-  if (*place == hash) return;
-  cvy_wire_begin_job(CVY_WIRE_PREPARE, job, &command);
-  if (!cvy_channel_put(channel, &command)) return;
-  *place = hash;
-  channel->notice.asked++;
+/* Where a hash is, or is to be. */
+static uint64_t *place_of(uint64_t asked[], uint64_t hash) {
+  uint64_t *place = &asked[hash % CVY_ASKED];
+  for (uint64_t i = 0; i < CVY_ASKED_PLACES; i++) {
+    place = &asked[(hash + i) % CVY_ASKED];
+    if (*place == hash || !*place) return place;
+  }
+  return place;
 }
 
-/* The command that the worker has not done with yet. */
+/* What is to be launched, and was to be compiled before, is no further program. */
+void cvy_lane_prepare(cvy_device *device, const cvy_job *job, bool launch) {
+  cvy_channel *channel = &device->channel;
+  cvy_command command;
+  uint64_t hash = cvy_hash(0, job, cvy_job_size(job)), own = hash + launch;
+  uint64_t *place = place_of(device->asked, own);
+  if (*place == own) return;
+  cvy_wire_begin_job(CVY_WIRE_PREPARE, job, &command);
+  command.count = launch;
+  command.index = !launch || *place_of(device->asked, hash) != hash;
+  if (!cvy_channel_put(channel, &command)) return;
+  *place = own;
+  channel->notice.asked += (uint64_t)command.index;
+}
+
+/* The command that the worker has not done with. What a run was at that failed while somebody
+ * waited for it, its results tell. */
 static void job_at(const cvy_channel *channel, cvy_job *out) {
-  uint64_t number = atomic_load(&channel->wire->taken) + 1;
   cvy_command command = {.kind = CVY_WIRE_KINDS};
   out->algorithm = -1;
+  if (!channel->wire || !channel->lost) return;
+  uint64_t number = atomic_load(&channel->wire->taken) + 1;
   if (number > channel->posted) return;
   cvy_wire_copy_command(&command, &channel->wire->slots[number % CVY_WIRE_SLOTS]);
-  bool has_job = command.kind == CVY_WIRE_RUN || command.kind == CVY_WIRE_PREPARE;
-  if (has_job) memcpy(out, &command.job, cvy_job_size(&command.job));
+  bool tells =
+      command.kind == CVY_WIRE_PREPARE || (channel->behind && command.kind == CVY_WIRE_RUN);
+  if (tells) memcpy(out, &command.job, cvy_job_size(&command.job));
 }
 
 cvy_behind cvy_lane_behind(cvy_device *device, cvy_job *at) {
-  cvy_channel *channel = &device->channel;
-  if (at) at->algorithm = -1;
-  if (at && channel->behind) job_at(channel, at);
-  return cvy_channel_behind(channel);
+  if (at) job_at(&device->channel, at);
+  return cvy_channel_behind(&device->channel);
 }

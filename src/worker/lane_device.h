@@ -10,8 +10,9 @@ typedef struct cvy_fresh_workers {
   int32_t count;
 } cvy_fresh_workers;
 
-/* Hashes of jobs that the worker was asked to prepare; a place is overwritten when two want it. */
-enum { CVY_ASKED = 1024 };
+/* Hashes of jobs that the worker was asked to prepare. Each lies in one of so many places from its
+ * own on; where they are full one is asked again. */
+enum { CVY_ASKED = 2048, CVY_ASKED_PLACES = 16 };
 
 struct cvy_device {
   cvy_channel channel;

@@ -109,7 +109,7 @@ static convoy_status missed(const cvy_progress_timeout *timeout, const char *why
 /* The call's time is over, and the worker gets on. */
 static convoy_status is_over(cvy_progress_timeout *timeout) {
   const cvy_spent *spent = timeout->spent;
-  double waited = timeout->meter.last - timeout->begin;
+  double whole = spent ? spent->whole : timeout->had;
   char once[96] = "";
   cvy_text text = cvy_text_in(once, sizeof once);
   timeout->excused = spent && (spent->is_new || spent->once > ONCE_SHARE * spent->whole);
@@ -117,9 +117,9 @@ static convoy_status is_over(cvy_progress_timeout *timeout) {
     cvy_text_add(&text, ", %.1f s of it for compiling (%lld programs) and first runs", spent->once,
                  (long long)spent->programs);
   return cvy_fail(CONVOY_ERR_DEADLINE,
-                  "waited %.1f s for %s: the call's budget of %.1f s is used up%s; worker process "
-                  "%d was %s",
-                  waited, timeout->what, spent ? spent->whole : timeout->had, once, timeout->worker,
+                  "waited %.1f s, at last for %s: the call's budget of %.1f s is used up%s; worker "
+                  "process %d was %s",
+                  whole - *timeout->budget, timeout->what, whole, once, timeout->worker,
                   cvy_phase_text(timeout->seen.phase));
 }
 

@@ -153,7 +153,7 @@ static void settle(cvy_server *server, uint64_t number) {
 
 static convoy_status prepare_alone(cvy_server *server, const cvy_command *command) {
   bool has_job = command->kind == CVY_WIRE_RUN || command->kind == CVY_WIRE_PLAN_JOB;
-  return has_job ? cvy_server_prepare(server, command) : CONVOY_OK;
+  return has_job ? cvy_server_prepare(server, command, true) : CONVOY_OK;
 }
 
 static convoy_status handle(cvy_server *server, const cvy_command *command, uint64_t number) {

@@ -38,8 +38,8 @@ typedef struct cvy_handler {
 /* Loads the module, once. */
 convoy_status cvy_server_load(cvy_server *server);
 
-/* Compiles what a command's job needs, for this process. */
-convoy_status cvy_server_prepare(cvy_server *server, const cvy_command *command);
+/* Compiles what a command's job needs, for this process, and may launch it once. */
+convoy_status cvy_server_prepare(cvy_server *server, const cvy_command *command, bool launch);
 
 /* One row per cvy_wire_kind. */
 extern const cvy_handler cvy_handlers[CVY_WIRE_KINDS];

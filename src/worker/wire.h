@@ -55,9 +55,10 @@ typedef struct cvy_command {
   int64_t bytes;        /* map, allocate, adopt, part, write, read, copy, zero, lend, plan_copy */
   int64_t offset;       /* write, read, part: first byte in the array; source of plan_copy */
   int64_t block_offset; /* write, read: first byte in the block */
-  int32_t index;        /* open; plan_bind: the first; plan_tap: the step */
-  int32_t count;        /* plan_bind, plan_tap: how many; clear: not 0: arrays and plans go too */
-  union {               /* the last: what the kind has no use for is neither set nor copied */
+  int32_t index; /* open; plan_bind: the first; plan_tap: the step; prepare: not 0: it counts */
+  int32_t count; /* plan_bind, plan_tap: how many; clear: not 0: arrays and plans go too;
+                    prepare: not 0: launches too */
+  union {        /* the last: what the kind has no use for is neither set nor copied */
     cvy_open_options options;             /* list, open */
     cvy_allocator allocator;              /* use_allocator */
     cvy_job job;                          /* run, build, prepare, recording, plan_job */
@@ -98,7 +99,7 @@ typedef struct cvy_wire {
   _Atomic uint32_t phase;     /* cvy_phase: what the engine is busy with */
   _Atomic uint64_t pulse;     /* times the device was seen to have finished something */
   _Atomic uint64_t compiles;  /* programs that were begun to be compiled, or loaded */
-  _Atomic uint64_t prepared;  /* commands of this kind that are done */
+  _Atomic uint64_t prepared;  /* jobs that were to be, and are, but for those that came again */
   _Atomic uint64_t first_run; /* newest command that runs a kernel for the first time */
   _Atomic int32_t step;       /* of a plan, that the device was at when last looked at, or -1 */
   int32_t fault_status;       /* convoy_status; written before `fault` */

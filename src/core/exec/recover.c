@@ -16,6 +16,7 @@ static void note_attempt(convoy_context *context, convoy_status status, const ch
 }
 
 static void note_fault(convoy_context *context, convoy_status status, const char *sentence) {
+  context->hushed = false;
   context->health.deadlines_missed += status == CONVOY_ERR_DEADLINE;
   note_attempt(context, status, sentence);
 }
@@ -48,6 +49,7 @@ static void note_suspension(convoy_context *context, bool before, convoy_status 
 }
 
 static cvy_behind behind_of(const cvy_engine *engine, cvy_job *at) {
+  if (at) at->algorithm = -1;
   return engine->backend->behind ? engine->backend->behind(engine->device, at) : CVY_BEHIND_NOT;
 }
 
@@ -55,9 +57,10 @@ static void note_caught_up(convoy_context *context) {
   const cvy_engine *engine = &context->device;
   cvy_usage usage;
   engine->backend->usage(engine->device, &usage);
+  cvy_blackbox_done(context, UINT64_MAX);
+  if (context->hushed) return;
   cvy_log(CONVOY_LOG_WARNING, "%s has compiled %lld programs and is used again",
           engine->facts.info.id, (long long)(usage.programs_compiled + usage.programs_cached));
-  cvy_blackbox_done(context, UINT64_MAX);
 }
 
 /* Makes the device usable again, suspends it until a later call, or closes it for good. */
@@ -88,16 +91,17 @@ static convoy_status step_aside(convoy_context *context, convoy_status status,
   cvy_fetches_void(context, 0);
   context->has_stream = false;
   context->suspended = context->behind = true;
+  context->hushed = ++context->asides > CVY_LINES;
   if (context->options.failover) cvy_fallback_begin(context, id, sentence);
   cvy_report(context, CONVOY_EVENT_DOWNGRADE, status, "",
              "%s goes on compiling, the CPU computes until it is done: %s", id, sentence);
   return cvy_fail(status, "%s", sentence);
 }
 
-/* `at`: what the device was at, where that is known in another way; NULL: nobody knows. */
+/* `at`: what the device was at, where it tells. */
 static void blame(convoy_context *context, const cvy_job *at, uint64_t first, convoy_status status,
                   const char *sentence) {
-  cvy_choice choice = {.row = at ? at->algorithm : -1};
+  cvy_choice choice = {.row = at->algorithm};
   const cvy_fault_entry *why;
   if (choice.row < 0) {
     cvy_attribute_fault(context, first, status, sentence);
@@ -118,13 +122,14 @@ static convoy_status recover(convoy_context *context, convoy_status status, cons
   } else {
     first = context->last_ticket + 1; /* the command was refused at once; earlier ones are good */
   }
-  if (behind_of(&context->device, NULL) != CVY_BEHIND_NOT)
+  cvy_job now;
+  if (behind_of(&context->device, at ? NULL : &now) != CVY_BEHIND_NOT)
     return step_aside(context, status, sentence);
   context->faults_met++;
   note_fault(context, status, sentence);
   cvy_report(context, CONVOY_EVENT_FAULT, status, "", "%s failed: %s",
              context->device.facts.info.id, sentence);
-  blame(context, at, first, status, sentence);
+  blame(context, at ? at : &now, first, status, sentence);
   cvy_stores_void(context, first, status, sentence);
   cvy_fetches_void(context, first);
   have_back(context, sentence);

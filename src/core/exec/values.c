@@ -424,6 +424,7 @@ convoy_status cvy_perform_chosen(convoy_context *context, cvy_node *node, const 
                                  cvy_store *const out[]) {
   bool recorded;
   cvy_verification_number(context, node, choice, out);
+  context->call.spent.is_new |= node->unproven;
   bool leaves = cvy_foreign_place(node, out);
   convoy_status status = cvy_foreign_admit(context, node, choice, leaves, &recorded);
   if (!status && recorded) status = cvy_launch(context, node, choice, out);

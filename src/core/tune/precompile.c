@@ -46,7 +46,7 @@ void cvy_precompile_here(convoy_context *context, const cvy_problem *problem) {
   cvy_problem_set_run(&same, 0);
   if (cvy_choose(&context->chooser, engine, &same, &choice)) return;
   cvy_job_set(&job, &same, choice.row, &choice.params);
-  engine->backend->prepare(engine->device, &job);
+  engine->backend->prepare(engine->device, &job, context->behind);
 }
 
 void cvy_precompile_choice(convoy_context *context, const cvy_problem *problem,

@@ -1,6 +1,8 @@
 /* Carries out a job: finds its arrays and workspace and calls the algorithm's launch code. */
 #include "ocl/engine/run.h"
 
+#include <stdlib.h>
+
 #include "base/build_config.h"
 #include "ocl/concatenate.h"
 #include "ocl/copy.h"
@@ -214,6 +216,50 @@ convoy_status engine_build(cvy_device *device, const cvy_job *job, const volatil
   return run_dry(device, job, true);
 }
 
-void engine_prepare(cvy_device *device, const cvy_job *job) {
-  run_dry(device, job, false);
+/* Zeros in the place of a job's arrays. */
+typedef struct stand_ins {
+  job_arrays arrays;
+  arena_piece *piece[ORIGINS];
+} stand_ins;
+
+static convoy_status stand_in(cvy_device *device, int32_t origin, int64_t bytes, stand_ins *out) {
+  if (bytes == 0) return CONVOY_OK;
+  convoy_status status = memory_take(device, bytes, &out->piece[origin]);
+  if (status) return status;
+  out->arrays.origin[origin] = span_of(out->piece[origin], origin);
+  return fill_zero(device, out->arrays.origin[origin], bytes);
+}
+
+static convoy_status launch_on(cvy_device *device, const cvy_job *job, stand_ins *with) {
+  job_sizes sizes;
+  captured_job *captured = NULL;
+  prepacked_slot slot = {0};
+  convoy_status status = CONVOY_OK;
+  job_sizes_of(&job->problem, &sizes);
+  for (int32_t i = 0; i < sizes.inputs && !status; i++)
+    status = stand_in(device, ORIGIN_IN + i, sizes.in[i], with);
+  for (int32_t i = 0; i < sizes.outputs && !status; i++)
+    status = stand_in(device, ORIGIN_OUT + i, sizes.out[i], with);
+  if (status) return status;
+  device->prepacked.slot = &slot;
+  status = job_launch(device, job, NULL, &sizes, &with->arrays, &captured);
+  device->prepacked.slot = NULL;
+  prepacked_slot_drop(device, &slot);
+  free(captured);
+  return status;
+}
+
+/* Drivers of processors compile a kernel for good when it is first launched. Of cards nothing is
+ * launched that the in-use marker does not name. */
+static void launch_once(cvy_device *device, const cvy_job *job) {
+  stand_ins with = {0};
+  bool due = device->facts.info.type == CONVOY_DEVICE_CPU && !cvy_problem_empty(&job->problem);
+  if (!due || device->fault.ticket) return;
+  launch_on(device, job, &with);
+  device->runtime->finish(device->queue);
+  for (size_t i = 0; i < CVY_COUNT(with.piece); i++) memory_give(device, with.piece[i]);
+}
+
+void engine_prepare(cvy_device *device, const cvy_job *job, bool to_launch) {
+  if (!run_dry(device, job, false) && to_launch) launch_once(device, job);
 }

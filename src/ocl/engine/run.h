@@ -14,6 +14,6 @@ convoy_status job_launch(cvy_device *device, const cvy_job *job, const captured_
 
 convoy_status engine_run(cvy_device *device, const cvy_job *job, uint64_t *ticket);
 convoy_status engine_build(cvy_device *device, const cvy_job *job, const volatile int *interrupt);
-void engine_prepare(cvy_device *device, const cvy_job *job);
+void engine_prepare(cvy_device *device, const cvy_job *job, bool to_launch);
 
 #endif
