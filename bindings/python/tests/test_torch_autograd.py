@@ -1,5 +1,5 @@
-"""What a program does with PyTorch's autograd in, around and between the results of captured networks
-goes as without Convoy: each step beside the same by PyTorch alone, from equal weights."""
+"""What a program does with PyTorch's autograd in, around and between the results of captured
+networks goes as without Convoy: each step beside the same by PyTorch alone, from equal weights."""
 
 import copy
 

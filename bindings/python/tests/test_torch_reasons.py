@@ -129,3 +129,39 @@ def test_weights_that_others_write_during_a_run(opencl_device, monkeypatch):
         (context,) = _switch._current._engines.contexts()
         assert context.health().faults == 0
         assert calls() == (4, set())
+
+
+# ------------------------------------------------------------------------------ by the program
+
+
+class Outer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.net, self.head = Net(), nn.Sequential(nn.Conv2d(2, 2, 1), nn.Tanh())
+
+    def forward(self, x):
+        return self.head(self.net(x))
+
+
+def test_a_module_that_the_program_declines(graphs):
+    """Before it was captured, afterwards, and inside of another one."""
+    module = Net()
+    assert convoy.torch.decline(module, why="the test says so") is module
+    assert_steps(module, _step)
+    assert calls() == (0, {"the program declines it: the test says so"})
+    assert "the program declines it: the test says so" in convoy.torch.report()
+    outer = Outer()
+    assert_steps(outer, _step, steps=3)
+    assert calls("Outer") == (2, set())
+    convoy.torch.decline(outer.net)
+    assert_steps(outer, _step, steps=3)
+    captured, reasons = calls("Outer")
+    assert captured == 2 and reasons == {"net is left to PyTorch: the program declines it"}
+    assert calls("Sequential")[0] == 2 and calls()[0] == 0
+
+
+def test_only_modules_are_declined(graphs):
+    with pytest.raises(convoy.ArgumentError, match="module is"):
+        convoy.torch.decline(lambda x: x)
+    with pytest.raises(convoy.ArgumentError, match="why is"):
+        convoy.torch.decline(Net(), why=3)

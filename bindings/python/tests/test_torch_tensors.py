@@ -1,5 +1,6 @@
-"""Tensors of the program are what they are without Convoy: nothing refers to them that PyTorch's swap
-of tensors would see, and what was swapped, converted or given other extents is computed with."""
+"""Tensors of the program are what they are without Convoy: nothing refers to them that PyTorch's
+swap of tensors would see, and what was swapped, converted or given other extents is computed with.
+"""
 
 import copy
 import weakref

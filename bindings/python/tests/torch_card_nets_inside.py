@@ -99,6 +99,55 @@ def settled(pair, *given):
     return pair
 
 
+# ------------------------------------------------------------------------------- several results
+
+
+class Two(nn.Module):
+    """Of its results one depends on the other."""
+
+    def __init__(self):
+        super().__init__()
+        self.trunk, self.norm = nn.Conv2d(3, 4, 3, bias=False), nn.BatchNorm2d(4)
+        self.head = nn.Conv2d(4, 2, 3)
+
+    def forward(self, x):
+        a = self.norm(self.trunk(x)).sigmoid()
+        return a, self.head(a)
+
+
+def use_both(net, x, hook=None):
+    net.zero_grad()
+    a, b = net(x)
+    if hook is not None:
+        a.register_hook(hook)
+    b.square().mean().backward(retain_graph=True)
+    a.square().mean().backward()
+    return [a.detach(), b.detach(), *(each.grad for each in net.parameters())]
+
+
+def test_results_that_depend_on_one_another():
+    net, other = Two(), Two()
+    other.load_state_dict(net.state_dict())
+    for hook in None, None, None, lambda gradient: gradient * 0.5, None:
+        x = images()
+        got = use_both(net, x, hook)
+        with plainly():
+            assert_same(got, use_both(other, x, hook))
+    assert captured() == 3
+    assert ways()["pytorch", "gradients between its results are asked for"] == 1
+
+
+@pytest.mark.skipif(not hasattr(torch.utils, "swap_tensors"), reason="PyTorch before 2.3")
+def test_swapped_parameters():
+    pair = settled(Pair(torch_networks.Convolutions), images())
+    for net in pair.net, pair.other:
+        weight = net.last.weight
+        swapped = nn.Parameter(torch.full_like(weight, 0.1))
+        torch.utils.swap_tensors(weight, swapped)
+    pair.assert_same(images())
+    assert captured() == 3
+
+
 # ----------------------------------------------------------------------------------- steps
 
 

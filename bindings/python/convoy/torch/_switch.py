@@ -15,7 +15,7 @@ from . import _kernels
 from ._plainly import is_plain
 from ._session import Session, Settings
 from ._statistics import table
-from .graph import hook, ultralytics
+from .graph import declined, hook, ultralytics
 from .graph.optimizer import attach
 
 ROUTES = ("measured", "convoy", "graph")
@@ -133,6 +133,18 @@ def optimizer(optimizer: Any) -> Any:
     parameter.detach() anew after each step.
     """
     return attach(optimizer, _engine)
+
+
+@keywords()
+def decline(module: Any, why: str = "") -> Any:
+    """Leaves a module to PyTorch, with all modules inside, and returns it: it is never captured as a
+    graph, nor is a module that it is inside of. For what a program knows of a module and Convoy does
+    not. Its single convolutions go through Convoy as others do. Copies of it are modules of their
+    own.
+
+    why: for the report.
+    """
+    return declined.decline(module, why)
 
 
 def counts() -> Dict[Tuple[str, str, str], int]:

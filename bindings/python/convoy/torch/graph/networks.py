@@ -22,7 +22,7 @@ from .._card import Declined as DeclinedOnCard
 from .._kept import Problem
 from .._plainly import leave_backward, plainly
 from .._statistics import PYTORCH
-from . import surroundings
+from . import declined, surroundings
 from .arguments import Arguments, arguments_of
 from .away import bring_home
 from .body import FORWARD, PASS_ON, Body
@@ -51,6 +51,7 @@ FIRST = "the first call of its kind"
 ITS_TURN = "its turn while both ways are measured"
 PUT_OFF = "capturing it is put off: it would take too large a part of the time so far"
 PROVING = "being compared in float64, a part in each call"
+PASSES_ON = "it passes calls on"
 
 _STEPS = 2  # in float64, that a call may take
 _TRACING, _PROVING = 1.0, 4.0  # what a capture may take: seconds, and steps of PyTorch's
@@ -118,12 +119,25 @@ class _Record:
         self.failures: Dict[Hashable, int] = {}
         self.passes_on: Optional[str] = None  # why modules inside are captured instead
         self.changes = 0
+        self.asked = 0  # declined modules, when it was last asked for them
+        self.is_left: Optional[str] = None  # why the program leaves it to PyTorch
 
-    def forget(self, changed: str) -> None:
-        """The module is not what it was. Each change costs a capture, so there is an end to it."""
+    def ask(self, module: torch.nn.Module) -> None:
+        """Whether the program has declined the module, or one inside."""
+        self.asked = declined.count()
+        self.is_left = declined.reason(module)
+        self.passes_on = self.passes_on or declined.reason_inside(module)
+        if self.is_left or self.passes_on:
+            self._clear()
+
+    def _clear(self) -> None:
         tables = self.networks, self.declined, self.ways, self.problems, self.contests, self.proofs
         for table in tables:
             table.clear()  # type: ignore[attr-defined]
+
+    def forget(self, changed: str) -> None:
+        """The module is not what it was. Each change costs a capture, so there is an end to it."""
+        self._clear()
         self.changes += 1
         if self.changes > _CHANGES:
             self.passes_on = f"it changes again and again: {changed}"
@@ -164,14 +178,31 @@ class Networks:
         if getattr(self._local, "inside", False) or not module._modules:
             return plain(module, *args, **kwargs)
         record = self._record(module, body)
+        if record.asked != declined.count():
+            record.ask(module)
+        if record.is_left is not None:
+            return self._left(record, module, args, kwargs, plain)
         if record.passes_on is not None:
-            if record.changes:
+            if record.passes_on != PASSES_ON:
                 self._count(record.name, PYTORCH, record.passes_on)
             return plain(module, *args, **kwargs)
         if body is FORWARD and has_hooks(module):
             return self._between_hooks(record, module, args, kwargs, plain)
         with self._turns:
             return self._outermost(record, module, args, kwargs, plain)
+
+    def _left(
+        self, record: _Record, module: torch.nn.Module, args: Any, kwargs: Any, plain: Plain
+    ) -> Any:
+        """To PyTorch, and all modules inside."""
+        self._count(record.name, PYTORCH, record.is_left or "")
+        self._local.inside = True
+        try:
+            bring_home()
+            with self._turns:
+                return plain(module, *args, **kwargs)
+        finally:
+            self._local.inside = False
 
     @property
     def is_checked(self) -> bool:
@@ -216,8 +247,8 @@ class Networks:
                     results = chosen.run(module, arguments, self._checked)
                     self._count(record.name, GRAPH, "")
                     return results
-                except DeclinedOnCard as declined:
-                    chosen, why = PYTORCH, declined.reason
+                except DeclinedOnCard as error:
+                    chosen, why = PYTORCH, error.reason
             self._count(record.name, chosen, why)
             self._local.inside = why not in (IN_PARTS, *record.declined.values())
             if self._local.inside:
@@ -380,7 +411,7 @@ class Networks:
             return found[1]
         record = _Record(module, body)
         if body is FORWARD and isinstance(module, tuple(PASS_ON)):
-            record.passes_on = "it passes calls on"
+            record.passes_on = PASSES_ON
         gone = weakref.ref(module, lambda ref: self._drop(key, ref))
         with self._lock:
             self._records[key] = gone, record
