@@ -9,6 +9,7 @@ torch = pytest.importorskip("torch", reason="no PyTorch")
 
 import convoy.torch
 from convoy.torch import _switch
+from convoy.torch._plainly import is_plain as plainly_now
 from convoy.torch._plainly import plainly
 from convoy.torch.graph.between import ASKED
 from torch import nn
@@ -146,7 +147,6 @@ def test_hooks_where_no_gradients_are(graphs):
     """There they cannot be, and so do not matter."""
     module = Net(lambda y, module: y.requires_grad and _hook(y, module))
     with torch.no_grad():
-        assert_steps(module, lambda module, x: module(x).detach() if plainly else None, steps=1)
         for _ in range(3):
             module(torch.randn(2, 3, 8, 8))
     assert calls()[0] >= 2
@@ -413,6 +413,40 @@ def _written(module, x):
 def test_results_apart(graphs, use):
     assert_steps(Heads(torch.detach), use)
     assert calls("Heads") == (3, set())
+
+
+def test_results_that_share_layers_one_by_one(graphs):
+    """PyTorch asks for retain_graph there."""
+
+    def use(module, x):
+        one, _, apart = module(x)
+        one.square().sum().backward(retain_graph=plainly_now())
+        apart.square().sum().backward()
+
+    module = Heads()
+    assert_steps(module, lambda module, x: module(x)[0].sum().backward(), steps=2)
+    assert_steps(module, use, steps=3)
+    assert calls("Heads") == (4, set())
+
+
+class Squashes(Heads):
+    def forward(self, x):
+        return self.trunk(x).sigmoid(), self.other(x)
+
+
+def test_a_result_that_is_written_before_backward(graphs):
+    """PyTorch computes the gradient of its own from the result, and raises."""
+
+    def use(module, x):
+        one, other = module(x)
+        doubled = one * 2 if plainly_now() else one.mul_(2)
+        (doubled.square().sum() + other.sum()).backward()
+        return doubled
+
+    module = Squashes()
+    assert_steps(module, lambda module, x: module(x)[0].sum().backward(), steps=2)
+    assert_steps(module, use)
+    assert calls("Squashes") == (5, set())
 
 
 def test_a_result_goes_backward_once(graphs):
