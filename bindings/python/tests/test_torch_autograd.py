@@ -194,6 +194,62 @@ class WritesInBackward(Checkpoints):
         return Writes.apply(self.layer(x), self)
 
 
+class Notes(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 1
+
+    @staticmethod
+    def backward(ctx, gradient):
+        SEEN.append(gradient.clone())
+        return gradient
+
+
+class NotesGradients(Checkpoints):
+    def forward(self, x):
+        return Notes.apply(self.norm(self.layer(x)))
+
+
+def _reversed(gradient, factor):
+    return torch.neg(gradient) * factor
+
+
+class Reverses(torch.autograd.Function):
+    """The usual function of one's own: it computes, and nothing else."""
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        ctx.factor = factor
+        ctx.save_for_backward(x)
+        return x.clamp(-1, 1)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        (x,) = ctx.saved_tensors
+        return _reversed(gradient, ctx.factor) * (x.abs() <= 1), None
+
+
+class ReversesGradients(Checkpoints):
+    def forward(self, x):
+        return Reverses.apply(self.norm(self.layer(x)), 0.5)
+
+
+def test_functions_of_the_programs_own(graphs):
+    """Those that do more than compute gradients go on doing it."""
+
+    def use(module, x):
+        SEEN.clear()
+        y = module(x)
+        y.square().sum().backward()
+        return y, len(SEEN), SEEN[-1:]
+
+    assert_steps(NotesGradients(False), use)
+    captured, reasons = calls("NotesGradients")
+    assert captured == 0 and "its function Notes may do more than compute gradients" in reasons
+    assert_steps(ReversesGradients(False), use)
+    assert calls("ReversesGradients") == (3, set())
+
+
 def test_a_backward_pass_that_writes(graphs):
     """Neither a trace nor a proof of Convoy's writes what is the module's."""
     module = WritesInBackward(False)
@@ -202,6 +258,7 @@ def test_a_backward_pass_that_writes(graphs):
         y = module(torch.randn(2, 3, 8, 8))
         assert int(module.norm.num_batches_tracked) == before
         y.sum().backward()
+        assert int(module.norm.num_batches_tracked) == before + 1
 
 
 # -------------------------------------------------------------------------------- between results

@@ -139,8 +139,8 @@ def optimizer(optimizer: Any) -> Any:
 def decline(module: Any, why: str = "") -> Any:
     """Leaves a module to PyTorch, with all modules inside, and returns it: it is never captured as
     a graph, nor is a module that it is inside of. For what a program knows of a module and Convoy
-    does not. Its single convolutions go through Convoy as others do. Copies of it are modules of their
-    own.
+    does not. Its single convolutions go through Convoy as others do. Copies of it are modules of
+    their own.
 
     why: for the report.
     """

@@ -8,6 +8,7 @@ from typing import Any, Dict, List, Optional, Sequence
 import torch
 from torch.utils._pytree import tree_unflatten
 
+from . import backward_code
 from .arguments import Arguments
 from .between import apart, hand_out, notice_inputs
 from .body import Body
@@ -119,6 +120,7 @@ class Network:
                 subject.body, subject.held, subject.arguments, subject.given, inside=inside
             )
             check_written(self._held, found)
+            inside.reason = inside.reason or backward_code.reason(found.results)
             changed = self.guard.changed()
             if changed is not None:
                 raise Declined(f"it changes its attribute {changed}")
