@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, Callable, List, NamedTuple, Optional
+from types import CodeType
+from typing import Any, Callable, List, NamedTuple, Optional, Tuple
 
 import torch
 
 
 class Body(NamedTuple):
     """function(module, *args, **kwargs). Two of one name are the same. Where that cannot be traced,
-    traced(module, shapes, *args, **kwargs) gives the same tensors, which have these shapes."""
+    traced(module, shapes, *args, **kwargs) gives the same tensors, which have these shapes; in it
+    the code of `operators` is called in each step."""
 
     name: str
     function: Callable[..., Any]
     traced: Optional[Callable[..., Any]] = None
+    operators: Tuple[CodeType, ...] = ()
 
 
 def _forward(module: torch.nn.Module, *args: Any, **kwargs: Any) -> Any:

@@ -105,6 +105,9 @@ def _assign_meta(
     return boxes.new_empty((scores.shape[0], 7, scores.shape[2]))
 
 
+#: What runs in each step, captured or not.
+OPERATORS = (_assign.__code__,)
+
 _library.impl("assign", _assign, "CPU")
 _library.impl("assign", _assign_meta, "Meta")
 

@@ -1,13 +1,13 @@
 """What a trace has assumed of a module, and whether it still holds.
 
 A module's attributes are compared with those of then: flags, numbers, texts and lists of such by
-value, tensors and submodules by identity. Of other objects only that they are the same ones; they
-are held by weak references, since one may refer to the module itself.
+value, tensors and submodules by identity. Of other objects that they are the same ones; they are
+held by weak references, since one may refer to the module itself. What is in them, and all else
+that forward reads, watch.py looks at.
 """
 
 from __future__ import annotations
 
-import enum
 import operator
 import weakref
 from typing import Any, Dict, List, Optional, Sequence, Tuple
@@ -15,22 +15,10 @@ from typing import Any, Dict, List, Optional, Sequence, Tuple
 import torch
 
 from .away import as_they_are
+from .kinds import SCALARS
 from .state import Held
+from .watch import Watch
 
-_PLAIN = (
-    bool,
-    int,
-    float,
-    complex,
-    str,
-    bytes,
-    type(None),
-    enum.Enum,
-    torch.dtype,
-    torch.device,
-    torch.layout,
-    torch.memory_format,
-)
 _CONTAINERS = (dict, list, set, tuple)
 _MISSING = object()
 
@@ -52,7 +40,7 @@ _HOOKS = (
 
 def _is_plain(value: Any, inside: Any, depth: int = 3) -> bool:
     """Whether a copy of it can be kept, and compared by value."""
-    if isinstance(value, _PLAIN) or isinstance(value, torch.Tensor):
+    if isinstance(value, SCALARS) or isinstance(value, torch.Tensor):
         return True
     if isinstance(value, torch.nn.Module):
         return value in inside
@@ -196,6 +184,13 @@ class Guard:
         inside = {each for _, each in modules[1:]}
         self._names = [name for name, _ in modules]
         self._attributes = [_Attributes(each, inside) for _, each in modules]
+        self.watch = Watch(
+            [
+                (each, name, [*attributes.plain, *_IRRELEVANT])
+                for (name, each), attributes in zip(modules, self._attributes)
+            ],
+            [each.tensor for each in held],
+        )
         self._places = [(where, key, each.tensor) for each in held for where, key in each.places]
         self._fixed: List[_Fixed] = []
         self._tensors = [each.tensor for each in held]
@@ -227,6 +222,10 @@ class Guard:
                 return f"another tensor is its {key}"
         if self._kinds_now() != self._kinds:
             return "a tensor's requires_grad, extents or dtype"
+        return self.changed_attribute() or self.watch.changed()
+
+    def changed_attribute(self) -> Optional[str]:
+        """Of a module, whose name is before it."""
         for name, attributes in zip(self._names, self._attributes):
             changed = attributes.changed()
             if changed is not None:
@@ -237,3 +236,4 @@ class Guard:
         """Undoes what a trace has changed."""
         for attributes in self._attributes:
             attributes.restore()
+        self.watch.put_back()

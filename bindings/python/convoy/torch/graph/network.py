@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from functools import partial
 from typing import Any, Dict, List, Optional, Sequence
 
@@ -19,6 +20,7 @@ from .function import Run, Step, run_forward
 from .guard import Guard, hooked
 from .inside import Inside
 from .instance import Source
+from .noting import Noting
 from .pair import Pair
 from .proof import Difference, Stops
 from .rehearsal import (
@@ -83,10 +85,11 @@ class Network:
         self.guard = Guard(module, self._held)
         self._body = body
         subject = self.subject(module, arguments)
-        found = self._rehearsed(subject)
+        found = self._rehearsed(subject, body.traced is None)
         if body.traced is not None:
             shapes = [each.shape for each in found.results]
             subject = subject._replace(body=partial(body.traced, module, shapes))
+            self._rehearsed(subject, True)
         traced = self._traced(subject)
         self._remember(found)
         written, held = set(found.written), len(self._held)
@@ -113,17 +116,21 @@ class Network:
 
     # --------------------------------------------------------------------------------- capturing
 
-    def _rehearsed(self, subject: Subject) -> Rehearsal:
-        inside = Inside()
+    def _rehearsed(self, subject: Subject, noted: bool) -> Rehearsal:
+        """`noted`: it is this body that is going to be traced."""
+        inside, noting = Inside(), Noting(self.guard.watch, self._body.operators)
         try:
-            found = rehearse(
-                subject.body, subject.held, subject.arguments, subject.given, inside=inside
-            )
+            with noting if noted else nullcontext():
+                found = rehearse(
+                    subject.body, subject.held, subject.arguments, subject.given, inside=inside
+                )
             check_written(self._held, found)
             inside.reason = inside.reason or backward_code.reason(found.results)
-            changed = self.guard.changed()
+            changed = self.guard.changed_attribute()
             if changed is not None:
                 raise Declined(f"it changes its attribute {changed}")
+            noting.settle()
+            self.guard.watch.check()
             return found
         finally:
             self.guard.restore()
@@ -148,7 +155,9 @@ class Network:
         given = [leaf(each) for each in subject.given]
         try:
             with in_place_of(held, given):  # the module's code may be a part of a backward pass
-                return trace(function, given)
+                traced = trace(function, given)
+            self.guard.watch.check()
+            return traced
         finally:
             self.guard.restore()
 
@@ -228,11 +237,21 @@ class Network:
             worst = yield from backward
         if worst is not None:
             raise Unproved(f"captured it gives something else: {worst}")
+        self.guard.watch.release()
+
+    def _gradients(self, beside: Comparison, tangents: List[torch.Tensor]) -> Any:
+        """By PyTorch. What a function of the program's reads in its backward pass counts, too."""
+        noting = Noting(self.guard.watch, self._body.operators)
+        with noting:
+            wanted = beside.gradients(tangents)
+        noting.settle()
+        self.guard.watch.check()
+        return wanted
 
     def _compared_backward(self, call: Any, beside: Comparison) -> Stops[Optional[Difference]]:
         tangents = _tangents([beside.results[at] for at in self.differentiable])
         made = self.pair.backward(call, tangents)
-        wanted = beside.gradients(tangents)
+        wanted = self._gradients(beside, tangents)
         self.pair.without = [at for at, each in enumerate(wanted) if each is None]
         return beside.backward(tangents, made)
 

@@ -82,7 +82,7 @@ def _with_loss(method: Any, current: Callable[[], Optional[Networks]]) -> Any:
         at = detection_loss.Settings(*settings)
         return detection_loss.loss(self.forward(image), given, at, shapes)
 
-    body = Body("layers and loss", original, traced)
+    body = Body("layers and loss", original, traced, detection_loss.OPERATORS)
 
     def loss(self: Any, batch: Any, preds: Any = None) -> Any:
         networks = current()
