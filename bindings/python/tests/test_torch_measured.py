@@ -166,6 +166,26 @@ def test_what_has_no_room_is_put_off(measured, monkeypatch):
     assert counted("graph")[""] >= 1
 
 
+def test_float64_has_room_of_its_own(measured, monkeypatch):
+    """A capture that had room goes on when steps in float64 have it."""
+    room = [True]
+    original = proof.distance
+
+    def far(a, b):  # nothing is close at first sight
+        room[0] = False
+        return 1.0 if b.dtype is torch.float32 else original(a, b)
+
+    monkeypatch.setattr(proof, "distance", far)
+    monkeypatch.setattr(proof._Judged, "is_near", lambda self, shaken: True)
+    monkeypatch.setattr(_budget.Budget, "has_room", lambda self, seconds: room[0])
+    module, x = torch_networks.Convolutions(), torch.randn(2, 3, 8, 8)
+    assert_steps(module, x, steps=4)
+    assert counted("pytorch") == {FIRST: 1, PROVING: 1, PUT_OFF: 2} and not counted("graph")
+    monkeypatch.setattr(_budget.Budget, "has_room", lambda self, seconds: True)
+    assert_steps(module, x, steps=2)
+    assert counted("graph")[""] >= 1
+
+
 def test_what_was_measured_before_is_not_put_off(measured, monkeypatch):
     module, x = torch_networks.Convolutions(), torch.randn(2, 3, 8, 8)
     assert_steps(module, x, steps=TRIAL_ENDS)

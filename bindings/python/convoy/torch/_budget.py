@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from contextlib import contextmanager
-from typing import Iterator
+from typing import Iterator, Optional
 
 _LEAST, _PART = 5.0, 0.05
 
@@ -19,15 +19,19 @@ class Budget:
 
     def __init__(self) -> None:
         self._begin, self._spent = time.monotonic(), 0.0
+        self._spending: Optional[float] = None  # since when
 
     def has_room(self, seconds: float) -> bool:
         """Whether so much more may be spent."""
-        return self._spent + seconds <= max(_LEAST, _PART * (time.monotonic() - self._begin))
+        now = time.monotonic()
+        spent = self._spent + (0.0 if self._spending is None else now - self._spending)
+        return spent + seconds <= max(_LEAST, _PART * (now - self._begin))
 
     @contextmanager
     def spending(self) -> Iterator[None]:
-        begin = time.monotonic()
+        self._spending = begin = time.monotonic()
         try:
             yield
         finally:
             self._spent += time.monotonic() - begin
+            self._spending = None

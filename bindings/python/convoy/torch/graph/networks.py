@@ -38,6 +38,7 @@ from .random_state import untouched
 from .turns import Turns
 
 Plain = Callable[..., Any]
+_HasRoom = Callable[[float, float], bool]  # whether seconds, and steps of PyTorch's, may be spent
 
 _KINDS = 8  # of arguments for which a module is captured at a time
 _SEEN = 256  # kinds of arguments that are remembered
@@ -54,7 +55,8 @@ PROVING = "being compared in float64, a part in each call"
 PASSES_ON = "it passes calls on"
 
 _STEPS = 2  # in float64, that a call may take
-_TRACING, _PROVING = 1.0, 4.0  # what a capture may take: seconds, and steps of PyTorch's
+# What a capture may take, and a step in float64: seconds, and steps of PyTorch's.
+_CAPTURE, _EXACT = (1.0, 4.0), (0.0, 6.0)
 
 
 class _Call(NamedTuple):
@@ -73,14 +75,14 @@ class _Proof:
         self.network = network
         self._stops: Optional[Stops[None]] = None
 
-    def go_on(self, call: _Call) -> bool:
-        """Whether it is proved; if it is not yet, the next call goes on. Raises Unproved; then the
-        next call begins anew, with another batch."""
+    def go_on(self, call: _Call, has_room: _HasRoom) -> bool:
+        """Whether it is proved; if it is not yet, a later call goes on. Raises Unproved; then that
+        call begins anew, with another batch."""
         if self._stops is None:
             self._stops = self.network.prove(self.network.subject(call.module, call.arguments))
         try:
             for at, _ in enumerate(self._stops):
-                if at == _STEPS:
+                if at == _STEPS or not has_room(*_EXACT):
                     return False
         except Unproved:
             self._stops = None
@@ -346,14 +348,19 @@ class Networks:
         if known == PYTORCH:
             record.ways[call.key] = PYTORCH
             return PYTORCH, record.why_not
-        wanted = _TRACING + _PROVING * record.seen[call.key].seconds
-        if known is None and not self._budget.has_room(wanted):
+        pace = record.seen[call.key]
+
+        def has_room(seconds: float, steps: float) -> bool:
+            in_all = seconds + steps * pace.seconds
+            return known is not None or self._budget.has_room(in_all)
+
+        if not has_room(*(_EXACT if call.key in record.proofs else _CAPTURE)):
             raise Declined(PUT_OFF)
         if not self._turns.begin_alone():
             raise Declined("another thread is inside a module")
         try:
             with self._budget.spending(), _log.shown_meanwhile(f"capturing {record.name}"):
-                network = self._new_network(record, call)
+                network = self._new_network(record, call, has_room)
         finally:
             self._turns.end_alone()
         if known is None:
@@ -373,25 +380,25 @@ class Networks:
         known = self._choices_of(call.engine).known(record.problems[call.key])
         return known if known in (GRAPH, PYTORCH) else None
 
-    def _new_network(self, record: _Record, call: _Call) -> Network:
+    def _new_network(self, record: _Record, call: _Call, has_room: _HasRoom) -> Network:
         bring_home()  # the module is looked at, and compared with
         try:
             with _normal_mode(), untouched(call.arguments.tensors):
-                return self._proved(record, call)
+                return self._proved(record, call, has_room)
         except Exception as error:  # an unforeseen one shall not end a training either
             why = f"{error}" if isinstance(error, Declined) else f"{type(error).__name__}: {error}"
             if call.key not in record.proofs:
                 record.declined[call.key] = why
             raise Declined(why) from error
 
-    def _proved(self, record: _Record, call: _Call) -> Network:
+    def _proved(self, record: _Record, call: _Call, has_room: _HasRoom) -> Network:
         key = call.key
         with call.engine.lock, plainly():
             proof = record.proofs.pop(key, None)
             if proof is None or proof.network.guard.changed() is not None:
                 proof = _Proof(Network(call.engine, call.module, record.body, call.arguments))
             try:
-                is_proved = proof.go_on(call)
+                is_proved = proof.go_on(call, has_room)
             except Unproved:
                 record.failures[key] = record.failures.get(key, 0) + 1
                 if record.failures[key] < _TRIES:
