@@ -57,6 +57,7 @@ static void count(cvy_progress_timeout *timeout) {
 static void note_progress(cvy_progress_timeout *timeout, const cvy_progress *now) {
   bool moved = now->moved != timeout->seen.moved;
   if (timeout->spent) timeout->spent->programs += (int64_t)(now->compiles - timeout->seen.compiles);
+  timeout->seen.compiles = now->compiles;
   timeout->seen.first_run = now->first_run;
   if (!moved && now->phase == timeout->seen.phase) return;
   if (moved)
@@ -114,11 +115,11 @@ static convoy_status is_over(cvy_progress_timeout *timeout) {
   cvy_text text = cvy_text_in(once, sizeof once);
   timeout->excused = spent && (spent->is_new || spent->once > ONCE_SHARE * spent->whole);
   if (timeout->excused)
-    cvy_text_add(&text, ", %.1f s of it for compiling (%lld programs) and first runs", spent->once,
-                 (long long)spent->programs);
+    cvy_text_add(&text, ", of which %.1f s went to compiling (%lld programs) and first runs",
+                 spent->once, (long long)spent->programs);
   return cvy_fail(CONVOY_ERR_DEADLINE,
-                  "waited %.1f s, at last for %s: the call's budget of %.1f s is used up%s; worker "
-                  "process %d was %s",
+                  "waited %.1f s, at last for %s: no more time in the call's budget of %.1f s%s; "
+                  "worker process %d was %s",
                   whole - *timeout->budget, timeout->what, whole, once, timeout->worker,
                   cvy_phase_text(timeout->seen.phase));
 }

@@ -365,6 +365,43 @@ static void test_peak_fault(void **state) {
   convoy_close(context);
 }
 
+static void count_computed(void *user, convoy_log_level level, const char *line) {
+  log_state *seen = user;
+  int more;
+  (void)level;
+  seen->failovers += strncmp(line, "computed by ", 12) == 0;
+  if (sscanf(line, "and %d more computed by", &more) == 1) seen->lines += more;
+}
+
+/* One fault, and a chain of operations to be computed again: three lines, and the number of the
+ * others. */
+static void test_many_are_counted(void **state) {
+  enum { CHAIN = 12 };
+  const int64_t shape[] = {1, 1, 4};
+  const float values[] = {1, -2, 3, 4};
+  log_state seen = {0};
+  convoy_tensor *all[CHAIN + 1];
+  (void)state;
+  fake_reset();
+  convoy_context *context = open_fake(CONVOY_ON);
+  all[0] = tensor_of(context, shape, values);
+  for (int i = 0; i < CHAIN; i++) {
+    all[i + 1] = tensor_of(context, shape, NULL);
+    assert_int_equal(convoy_add(context, all[i], all[i], all[i + 1], NULL), CONVOY_OK);
+  }
+  convoy_set_log(count_computed, &seen, CONVOY_LOG_WARNING);
+  fake.fail_at = fake_seen.commands + 1;
+  fake.dies = true;
+  check_tensor(all[CHAIN], (const float[]){4096, -8192, 12288, 16384});
+  convoy_set_log(NULL, NULL, CONVOY_LOG_WARNING);
+  const int64_t failovers = health_of(context).failovers;
+  assert_true(failovers > 3);
+  assert_int_equal(seen.failovers, 3);
+  assert_int_equal(seen.lines, failovers - 3);
+  for (int i = 0; i <= CHAIN; i++) convoy_tensor_free(all[i]);
+  convoy_close(context);
+}
+
 static int make_expected(void **state) {
   (void)state;
   step_expected(&expected);
@@ -386,6 +423,7 @@ int main(void) {
       cmocka_unit_test(test_waiting_operation),
       cmocka_unit_test(test_reads_keep_failing),
       cmocka_unit_test(test_peak_fault),
+      cmocka_unit_test(test_many_are_counted),
   };
   return cmocka_run_group_tests(tests, make_expected, NULL);
 }

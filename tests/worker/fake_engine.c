@@ -242,8 +242,12 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
 }
 
 static convoy_status clear(cvy_device *device, bool *emptied) {
-  (void)emptied;
   device->fault = 0;
+  for (int i = 0; i < ARRAYS && *emptied; ++i) {
+    free(device->arrays[i].memory);
+    device->arrays[i] = (array){0};
+  }
+  if (*emptied) device->bytes = 0;
   return CONVOY_OK;
 }
 

@@ -315,6 +315,43 @@ static void test_budget(void **state) {
   assert_fires_at(&own, 0.005);
 }
 
+/* The sentence has the call's budget, not what this wait has had of it, and what went to compiling,
+ * for which nobody is to blame. */
+static void test_budget_tells_where_it_went(void **state) {
+  cvy_spent spent = {.whole = 60};
+  wait own;
+  (void)state;
+  wait_begin(&own, CVY_PHASE_COMPILING);
+  own.deadlines = parsed("compile=100,run=100");
+  own.timeout.spent = &spent;
+  own.budget = 2.5;
+  for (int i = 0; i < 2; ++i) {
+    assert_true(wait_for(&own, 1) == 1);
+    own.progress.compiles++;
+  }
+  own.progress.phase = CVY_PHASE_RUNNING;
+  assert_fires_at(&own, 0.5);
+  assert_sentence_has("waited 60.0 s");
+  assert_sentence_has("budget of 60.0 s");
+  assert_sentence_has("2.0 s went to compiling (3 programs)");
+  assert_true(own.timeout.excused);
+}
+
+static void test_nothing_new_is_no_excuse(void **state) {
+  cvy_spent spent = {.whole = 2};
+  wait own;
+  (void)state;
+  wait_begin(&own, CVY_PHASE_RUNNING);
+  own.deadlines = parsed("compile=100,run=100");
+  own.timeout.spent = &spent;
+  own.budget = 2;
+  assert_true(wait_for(&own, 1.98) == 1.98);
+  own.progress.phase = CVY_PHASE_LIBRARY; /* which did not compile for long */
+  assert_fires_at(&own, 0.02);
+  assert_false(own.timeout.excused);
+  assert_null(strstr(cvy_last_error(), "compiling ("));
+}
+
 int main(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_parse),
@@ -336,6 +373,8 @@ int main(void) {
       cmocka_unit_test(test_debugger_on_worker_alone_is_bounded),
       cmocka_unit_test(test_worker_alone_is_stopped),
       cmocka_unit_test(test_budget),
+      cmocka_unit_test(test_budget_tells_where_it_went),
+      cmocka_unit_test(test_nothing_new_is_no_excuse),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -305,6 +305,82 @@ static void test_late_answer_lands_nowhere(void **state) {
   LANE->close(device);
 }
 
+/* --------------------------------------------------------------------------------- behind */
+
+static double behind_budget;
+static cvy_spent behind_spent;
+
+static cvy_device *open_compiling(const char *script) {
+  cvy_open_options options = lane_options(CONVOY_ISOLATION_PROCESS);
+  cvy_device *device = NULL;
+  options.budget = &behind_budget;
+  options.spent = &behind_spent;
+  behind_budget = 60;
+  setenv("CONVOY_DEADLINE", "run=60,transfer=60,compile=60", 1);
+  setenv("FAKE_ENGINE", script, 1);
+  assert_int_equal(LANE->open(0, &options, &device), CONVOY_OK);
+  return device;
+}
+
+static void begin_call(double budget) {
+  behind_budget = budget;
+  behind_spent = (cvy_spent){.whole = budget};
+}
+
+/* The same worker, empty, takes commands again. */
+static void check_catches_up(cvy_device *device, int worker) {
+  bool emptied = false;
+  for (int i = 0; LANE->behind(device, NULL) == CVY_BEHIND_STILL; ++i) {
+    if (i > 6000) fail_msg("still behind after a minute");
+    usleep(10000);
+  }
+  assert_int_equal(LANE->behind(device, NULL), CVY_BEHIND_DONE);
+  begin_call(30);
+  assert_int_equal(LANE->clear(device, &emptied), CONVOY_OK);
+  assert_true(emptied);
+  assert_int_equal(LANE->behind(device, NULL), CVY_BEHIND_NOT);
+  assert_int_equal(lane_worker(device), worker);
+  lane_put(device, 1, 5000000, 3); /* nothing of that name is there any more */
+  lane_expect(device, 1, 5000000, 3);
+}
+
+static void test_compiling_outlasts_a_call(void **state) {
+  cvy_device *device = open_compiling("build:1");
+  const int worker = lane_worker(device);
+  double seconds;
+  (void)state;
+  begin_call(0.3);
+  assert_int_equal(lane_use(device, &seconds), CONVOY_ERR_DEADLINE);
+  assert_sentence_has("went to compiling");
+  assert_true(seconds < 1);
+  assert_true(is_there(worker));
+  assert_int_equal(LANE->behind(device, NULL), CVY_BEHIND_STILL);
+  begin_call(0.3);
+  assert_int_equal(lane_use(device, &seconds), CONVOY_ERR_DEADLINE);
+  assert_true(seconds < 0.1);
+  check_catches_up(device, worker);
+  LANE->close(device);
+}
+
+/* What the worker reads when nobody waits any more lands nowhere. */
+static void test_late_read_of_a_compiler(void **state) {
+  const int64_t bytes = 2 << 20;
+  cvy_device *device = open_compiling("build:3");
+  const int worker = lane_worker(device);
+  (void)state;
+  char *memory = LANE->host_alloc(device, (size_t)bytes);
+  lane_put(device, 1, bytes, 1);
+  begin_call(0.3);
+  assert_int_equal(LANE->read(device, 1, memory, bytes), CONVOY_ERR_DEADLINE);
+  memset(memory, 9, (size_t)bytes);
+  check_catches_up(device, worker);
+  for (int64_t i = 0; i < bytes; ++i) assert_int_equal(memory[i], 9);
+  assert_int_equal(LANE->read(device, 1, memory, bytes), CONVOY_OK); /* as ordinary memory */
+  assert_int_not_equal(memory[0], 9);
+  LANE->host_free(device, memory);
+  LANE->close(device);
+}
+
 int main(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_command_hangs),
@@ -323,6 +399,8 @@ int main(void) {
       cmocka_unit_test(test_wrong_setting_is_named),
       cmocka_unit_test(test_unkillable_worker_is_abandoned),
       cmocka_unit_test(test_late_answer_lands_nowhere),
+      cmocka_unit_test(test_compiling_outlasts_a_call),
+      cmocka_unit_test(test_late_read_of_a_compiler),
   };
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
