@@ -40,8 +40,21 @@ void cvy_lane_prepare(cvy_device *device, const cvy_job *job, bool launch) {
   channel->notice.asked += (uint64_t)command.index;
 }
 
-/* The command that the worker has not done with. What a run was at that failed while somebody
- * waited for it, its results tell. */
+static int32_t rows_of(const cvy_algorithm *const *table) {
+  int32_t rows = 0;
+  while (table[rows]) rows++;
+  return rows;
+}
+
+/* What a run was at that failed while somebody waited for it, its results tell. The worker may have
+ * written over its ring. */
+static bool tells(const cvy_channel *channel, const cvy_command *command) {
+  bool is_it =
+      command->kind == CVY_WIRE_PREPARE || (command->kind == CVY_WIRE_RUN && channel->behind);
+  return is_it && !cvy_wire_check_command(command, rows_of(cvy_ocl_algorithms));
+}
+
+/* Of the command that the worker has not done with. */
 static void job_at(const cvy_channel *channel, cvy_job *out) {
   cvy_command command = {.kind = CVY_WIRE_KINDS};
   out->algorithm = -1;
@@ -49,9 +62,7 @@ static void job_at(const cvy_channel *channel, cvy_job *out) {
   uint64_t number = atomic_load(&channel->wire->taken) + 1;
   if (number > channel->posted) return;
   cvy_wire_copy_command(&command, &channel->wire->slots[number % CVY_WIRE_SLOTS]);
-  bool tells =
-      command.kind == CVY_WIRE_PREPARE || (channel->behind && command.kind == CVY_WIRE_RUN);
-  if (tells) memcpy(out, &command.job, cvy_job_size(&command.job));
+  if (tells(channel, &command)) memcpy(out, &command.job, cvy_job_size(&command.job));
 }
 
 cvy_behind cvy_lane_behind(cvy_device *device, cvy_job *at) {
