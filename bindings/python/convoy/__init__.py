@@ -13,6 +13,10 @@ Arrays are numpy's, or anything numpy sees memory of: float32, NCHW (NCW, NCZHW)
 exceptions with the library's sentence. `python -m convoy` shows the devices.
 """
 
+from . import _waiting
+
+_waiting.decide()  # before anything loads OpenMP
+
 try:
     import numpy as _numpy  # noqa: F401
 except ImportError as error:  # `name`, so that python -m convoy tells it in a line

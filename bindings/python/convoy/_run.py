@@ -7,7 +7,7 @@ import os
 import sys
 from typing import List
 
-from . import _autoload, _log, _main_module
+from . import _autoload, _log, _main_module, _waiting
 
 _PROGRAM = "python -m convoy run"
 _USAGE = (
@@ -83,7 +83,7 @@ def main(words: List[str]) -> None:
         os.environ["CONVOY_DEVICE"] = options.device
     if options.require_device:
         os.environ["CONVOY_REQUIRE_DEVICE"] = "1"
-    _log.say(f"convolutions run on {_choice()}")
+    _log.say(f"convolutions run on {_choice()}{_waiting.said()}")
     _autoload.start()
     os.environ["CONVOY_TORCH"] = "1"  # processes that the script starts do the same
     try:

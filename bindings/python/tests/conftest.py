@@ -3,6 +3,10 @@
 import os
 import tempfile
 
+# Tests run beside others, where threads that look for work are in each other's way. It is read
+# when OpenMP is loaded. test_waiting.py takes it away again.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import convoy
 import numpy
 import pytest

@@ -10,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="no PyTorch")
 
 import convoy.torch
-from convoy.torch import _disturbance
+from convoy.torch import _disturbance, _switch
 from convoy.torch._disturbance import Observed, spread
 
 
@@ -101,6 +101,8 @@ def test_a_busy_machine_is_seen(busy, tmp_path, monkeypatch):
     if not os.path.exists("/proc/self/schedstat"):
         pytest.skip("this kernel does not count how long threads wait")
     monkeypatch.setenv("CONVOY_ROUTE_FILE", str(tmp_path / "routes.txt"))
+    monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
+    monkeypatch.setattr(_switch, "_warned", True)  # of the crowd: in test_waiting.py
     lines = []
     convoy.set_log(lambda level, line: lines.append(line))
     model, x = torch.nn.Conv2d(16, 16, 3), torch.randn(4, 16, 128, 128)
@@ -113,4 +115,4 @@ def test_a_busy_machine_is_seen(busy, tmp_path, monkeypatch):
         convoy.set_log(None)
     assert not (tmp_path / "routes.txt").exists()
     assert len(lines) == 1 and "the machine was too busy to measure n4c16h128w128" in lines[0]
-    assert "waited" in lines[0]
+    assert "waited" in lines[0] and "; OMP_WAIT_POLICY=passive, set before" in lines[0]

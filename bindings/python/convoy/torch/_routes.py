@@ -13,7 +13,7 @@ from typing import Callable, Dict, List, Optional, Sequence, Tuple, Union
 
 import torch
 
-from .. import _log
+from .. import _log, _waiting
 from .._conv import Layout
 from .._devices import version
 from .._lib import LogLevel
@@ -112,7 +112,7 @@ class Measured:
         _log.log(
             level,
             f"the machine was too busy to measure {describe(op)} ({run.disturbance}): "
-            f"{run.winner} for now, in {again.wait:.0f} s it is measured again",
+            f"{run.winner} for now, in {again.wait:.0f} s it is measured again{_waiting.advice()}",
         )
 
     def _sent_anew(self, op: Operation) -> List[Tensor]:

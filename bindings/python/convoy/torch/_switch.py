@@ -6,9 +6,12 @@ import os
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, Optional, Tuple
 
-from .. import _log
+import torch
+
+from .. import _log, _waiting
 from .._errors import argument_error
 from .._keywords import keywords
+from .._lib import LogLevel
 from .._options import options_struct
 from .._values import flag, shown
 from . import _kernels
@@ -23,6 +26,7 @@ ROUTES = ("measured", "convoy", "graph")
 _current: Optional[Session] = None
 _last: Optional[Session] = None  # for report() after disable()
 _told = False  # whether enable() or disable() was called
+_warned = False
 
 
 @keywords()
@@ -52,7 +56,17 @@ def enable(
         known = ", ".join(map(repr, ROUTES))
         raise argument_error(f"{named} is {shown(route)}, not one of {known}")
     options_struct(device, require_device=require_device)  # what is wrong is reported here
+    _warn_of_crowd()
     _enable(Settings(device, route, require_device, flag(verbose, "verbose")))
+
+
+def _warn_of_crowd() -> None:
+    """Once a process: it is too late for this one to say how OpenMP's threads wait."""
+    global _warned
+    line = "" if _warned or torch.get_num_threads() == 1 else _waiting.warning()
+    _warned = True
+    if line:
+        _log.log(LogLevel.WARNING, line)
 
 
 def _enable(settings: Settings) -> None:

@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Callable, Optional
 
-from ... import _log
+from ... import _log, _waiting
 from ..._lib import LogLevel
 from .._kept import Problem
 from .._statistics import PYTORCH
@@ -77,7 +77,8 @@ class Contest:
         _log.log(
             level,
             f"the machine was too busy to measure {self._problem[0]} ({disturbance}): "
-            f"{self._winner} for now, in {self._wait:.0f} s it is measured again",
+            f"{self._winner} for now, in {self._wait:.0f} s it is measured again"
+            f"{_waiting.advice()}",
         )
 
 
