@@ -566,8 +566,8 @@ class Decays(nn.Module):
 
 
 def test_a_buffer_that_forward_overwrites(graphs):
-    """The factor begins as what changes nothing, so that a wrong one is not noticed at once. PyTorch
-    1 traces no writes: there this network stays PyTorch's."""
+    """The factor begins as what changes nothing, so that a wrong one is not noticed at once. With
+    PyTorch 1, which traces no writes, the network stays PyTorch's."""
     captured, module = VERSION >= (2,), Decays()
     x = torch.randn(2, 3, 8, 8, requires_grad=True)
     assert_steps(module, x, captured=captured)
