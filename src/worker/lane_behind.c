@@ -25,12 +25,14 @@ static uint64_t *place_of(uint64_t asked[], uint64_t hash) {
   return place;
 }
 
-/* What is to be launched, and was to be compiled before, is no further program. */
+/* What is to be launched, and was to be compiled before, is no further program. Who asks looks
+ * after one that is behind, too. */
 void cvy_lane_prepare(cvy_device *device, const cvy_job *job, bool launch) {
   cvy_channel *channel = &device->channel;
   cvy_command command;
   uint64_t hash = cvy_hash(0, job, cvy_job_size(job)), own = hash + launch;
   uint64_t *place = place_of(device->asked, own);
+  cvy_channel_behind(channel);
   if (*place == own) return;
   cvy_wire_begin_job(CVY_WIRE_PREPARE, job, &command);
   command.count = launch;

@@ -20,9 +20,8 @@ struct cvy_compile_workers {
   const cvy_backend *backend;
   int32_t index;
   cvy_open_options options;
-  double budget; /* seconds one job may take */
-  int32_t most;  /* compile workers at once; fewer after each that failed */
-  int64_t seen;  /* programs the device's own lane had compiled */
+  int32_t most; /* compile workers at once; fewer after each that failed */
+  int64_t seen; /* programs the device's own lane had compiled */
   volatile int closing;
 
   pthread_mutex_t lock;   /* guards what follows, and `most` */
@@ -83,7 +82,6 @@ cvy_compile_workers *cvy_compile_workers_new(const cvy_engine *engine, int32_t i
   all->index = index;
   all->options = options->open;
   all->options.isolation = CONVOY_ISOLATION_PROCESS;
-  all->budget = options->wait_budget;
   all->most = most;
   all->seen = usage.programs_compiled;
   make_lock(all);
@@ -158,16 +156,12 @@ static convoy_status build(cvy_compile_workers *all, cvy_device *device, const c
 static convoy_status build_all(cvy_compile_workers *all) {
   cvy_device *device;
   cvy_job job;
-  double budget = all->budget;
   cvy_open_options options = all->options;
-  options.budget = &budget; /* not the context's, whose calls go on meanwhile */
+  options.budget = NULL; /* nobody waits for them: deadlines are enough */
   options.spent = NULL;
   convoy_status status = all->backend->open(all->index, &options, &device);
   if (status) return status;
-  while (!status && take(all, &job)) {
-    budget = all->budget;
-    status = build(all, device, &job);
-  }
+  while (!status && take(all, &job)) status = build(all, device, &job);
   all->backend->close(device);
   return status;
 }
