@@ -7,6 +7,7 @@ Python's says: the time, files, random numbers.
 
 from __future__ import annotations
 
+import builtins
 import contextvars
 import datetime
 import gc
@@ -37,8 +38,8 @@ _PACKAGES = "site-packages", "dist-packages"
 
 #: Code with one of these in it may read names that it does not have.
 _MAKES_NAMES = frozenset(
-    """__dict__ __getattribute__ asdict astuple attrgetter eval exec dir getattr getattr_static
-    globals locals methodcaller vars""".split()
+    """__dict__ asdict astuple attrgetter dir eval exec getattr_static globals locals methodcaller
+    vars""".split()
 )
 
 #: Functions in C by their module: what they ask for.
@@ -101,12 +102,26 @@ class Noting:
 
     def __enter__(self) -> "Noting":
         self._before = sys.getprofile()
+        self._asking = {name: vars(builtins)[name] for name in ("getattr", "hasattr")}
+        vars(builtins).update({name: self._asked(each) for name, each in self._asking.items()})
         sys.setprofile(self._noted)
         return self
 
     def __exit__(self, *_: Any) -> None:
         sys.setprofile(None)
+        vars(builtins).update(self._asking)
         _put_back_profile(self._before)
+
+    def _asked(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """In place of getattr and hasattr: what the program asks for is a name, too."""
+
+        def asked(*arguments: Any) -> Any:
+            name = arguments[1] if len(arguments) > 1 else None
+            if type(name) is str and self._kind(sys._getframe(1)) == _USER:
+                self._watch.add_names([name], False)
+            return original(*arguments)
+
+        return asked
 
     def _noted(self, frame: Any, event: str, what: Any) -> None:
         if self._outside is not None:
@@ -166,7 +181,9 @@ class Noting:
 
     def _argument(self, value: Any, name: str, code: types.CodeType) -> None:
         """Objects whose attributes are read, the method's own above all."""
-        if isinstance(value, type):
+        if isinstance(value, str):
+            self._watch.add_names([value], False)  # it may be an attribute's
+        elif isinstance(value, type):
             self._watch.add_class(value)
         elif isinstance(value, torch.nn.Module) or self._is_object(value):
             self._watch.add(value, f"{name} of {_title(code)}")

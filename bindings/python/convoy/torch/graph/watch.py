@@ -193,8 +193,10 @@ class Watch:
             self.add_class(type(value))
 
     def _wanted(self, value: Any, content: Any) -> List[str]:
-        covered = self._covered.get(id(value), frozenset())
-        names = [each for each in content if self._all or each in self._names]
+        covered = self._covered.get(id(value))
+        everything = self._all and covered is None
+        covered = covered or frozenset()
+        names = [each for each in content if everything or each in self._names]
         return [each for each in names if each not in covered and each not in _IRRELEVANT]
 
     def _take(self, at: int, places: Iterable[Any]) -> None:
