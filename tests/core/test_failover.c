@@ -402,6 +402,47 @@ static void test_many_are_counted(void **state) {
   convoy_close(context);
 }
 
+static void find_brief(void *user, convoy_log_level level, const char *line) {
+  int *brief = user;
+  (void)level;
+  if (strncmp(line, "computed by ", 12) != 0) return;
+  *brief =
+      strstr(line, "y0 = x0 + 1 + x0 + 2") && strstr(line, "... on n1c4") && strlen(line) < 120;
+}
+
+/* A program's text may have thousands of characters. */
+static void test_texts_are_brief(void **state) {
+  static const char text[] =
+      "y = x + 1 + x + 2 + x + 3 + x + 4 + x + 5 + x + 6 + x + 7 + x + 8 + x";
+  const int64_t shape[] = {1, 4};
+  const float values[] = {1, -2, 3, 4};
+  convoy_program *program;
+  int brief = -1;
+  (void)state;
+  fake_reset();
+  convoy_context *context = open_fake(CONVOY_ON);
+  convoy_tensor *x_tensor, *y_tensor;
+  assert_int_equal(convoy_program_parse(text, &program), CONVOY_OK);
+  assert_int_equal(convoy_tensor_new(context, 2, shape, &x_tensor), CONVOY_OK);
+  assert_int_equal(convoy_tensor_new(context, 2, shape, &y_tensor), CONVOY_OK);
+  assert_int_equal(convoy_tensor_write(x_tensor, values, 4), CONVOY_OK);
+  convoy_set_log(find_brief, &brief, CONVOY_LOG_WARNING);
+  fake.fail_at = fake_seen.commands + 2;
+  fake.dies = true;
+  const convoy_tensor *const in[] = {x_tensor};
+  assert_int_equal(convoy_apply(context, program, in, &y_tensor, NULL), CONVOY_OK);
+  assert_int_equal(convoy_sync(context), CONVOY_OK);
+  float got[4];
+  assert_int_equal(convoy_tensor_read(y_tensor, got, 4), CONVOY_OK);
+  convoy_set_log(NULL, NULL, CONVOY_LOG_WARNING);
+  assert_true(got[0] == 45);
+  assert_int_equal(brief, 1);
+  convoy_tensor_free(x_tensor);
+  convoy_tensor_free(y_tensor);
+  convoy_program_free(program);
+  convoy_close(context);
+}
+
 static int make_expected(void **state) {
   (void)state;
   step_expected(&expected);
@@ -424,6 +465,7 @@ int main(void) {
       cmocka_unit_test(test_reads_keep_failing),
       cmocka_unit_test(test_peak_fault),
       cmocka_unit_test(test_many_are_counted),
+      cmocka_unit_test(test_texts_are_brief),
   };
   return cmocka_run_group_tests(tests, make_expected, NULL);
 }
