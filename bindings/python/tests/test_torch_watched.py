@@ -13,7 +13,7 @@ import convoy.torch
 import torch_ways
 from convoy.torch import _switch
 from convoy.torch._plainly import plainly
-from torch_twins import graphs_win, one_thread  # noqa: F401  a fixture
+from torch_twins import graphs, graphs_win, one_thread  # noqa: F401  fixtures
 
 
 @pytest.fixture(params=["graph", "measured"])
@@ -22,11 +22,11 @@ def route(request, monkeypatch, tmp_path):
     monkeypatch.setenv("CONVOY_ROUTE_FILE", str(tmp_path / "routes.txt"))
     graphs_win(monkeypatch)
     torch_ways.reset()
-    convoy.torch.enable(os.environ.get("CONVOY_TEST_DEVICE", "cpu"), route=request.param)
+    convoy.torch.enable("cpu", route=request.param)
     yield request.param
     convoy.torch.disable()
     torch_ways.reset()
-    os.path.exists(torch_ways.PATH) and os.unlink(torch_ways.PATH)
+    os.unlink(torch_ways.PATH)
 
 
 def reasons():
@@ -54,7 +54,17 @@ def batches(count):
 
 @pytest.mark.parametrize("way", torch_ways.WATCHED)
 def test_watched(route, way):
-    """Twice, and it stays a graph."""
+    check_watched(way)
+
+
+@pytest.mark.parametrize("way", ["namespace", "closure"])
+def test_on_both_devices(graphs, way):  # noqa: F811
+    torch_ways.reset()
+    check_watched(way)
+
+
+def check_watched(way):
+    """It changes twice, and the network stays a graph."""
     read, change = torch_ways.WATCHED[way]
     net = torch_ways.make(read)
     for value in 1.0, 5.0, 9.0:

@@ -18,7 +18,7 @@ import sys
 import sysconfig
 import types
 import weakref
-from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Set
 
 import numpy
 import torch
@@ -30,9 +30,7 @@ from .watch import Watch
 _USER, _STANDARD, _OTHER = "user", "standard", "other"
 
 _HERE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_OTHERS = tuple(
-    os.path.join(each, "") for each in (_HERE, *torch.__path__, *numpy.__path__)
-)
+_OTHERS = tuple(os.path.join(each, "") for each in (_HERE, *torch.__path__, *numpy.__path__))
 _LIBRARY = tuple(os.path.join(sysconfig.get_path(each), "") for each in ("stdlib", "platstdlib"))
 _PACKAGES = "site-packages", "dist-packages"
 
@@ -56,7 +54,6 @@ _HARMLESS = frozenset("fspath getpid sleep _path_normpath".split())
 
 #: Of the standard library the parts that say nothing of a result.
 _SILENT = ("logging", "warnings.py", "contextlib.py", "linecache.py", "traceback.py")
-
 
 #: Code that all that reads a variable of the process goes through.
 _OF_ENVIRONMENT = {getattr(type(os.environ), each).__code__ for each in ("__getitem__", "__iter__")}
