@@ -166,8 +166,9 @@ def test_what_has_no_room_is_put_off(measured, monkeypatch):
     assert counted("graph")[""] >= 1
 
 
-def test_float64_has_room_of_its_own(measured, monkeypatch):
-    """A capture that had room goes on when steps in float64 have it."""
+@pytest.mark.parametrize("lead", [1.0, 3.0])
+def test_float64_has_room_of_its_own(measured, monkeypatch, lead):
+    """A capture that had room goes on when steps in float64 have it; at once if it promises much."""
     room = [True]
     original = proof.distance
 
@@ -178,8 +179,12 @@ def test_float64_has_room_of_its_own(measured, monkeypatch):
     monkeypatch.setattr(proof, "distance", far)
     monkeypatch.setattr(proof._Judged, "is_near", lambda self, shaken: True)
     monkeypatch.setattr(_budget.Budget, "has_room", lambda self, seconds: room[0])
+    monkeypatch.setattr(networks.Network, "lead", lead)
     module, x = torch_networks.Convolutions(), torch.randn(2, 3, 8, 8)
     assert_steps(module, x, steps=4)
+    if lead > networks._PROMISING:
+        assert counted("graph")[""] >= 1 and PUT_OFF not in counted("pytorch")
+        return
     assert counted("pytorch") == {FIRST: 1, PROVING: 1, PUT_OFF: 2} and not counted("graph")
     monkeypatch.setattr(_budget.Budget, "has_room", lambda self, seconds: True)
     assert_steps(module, x, steps=2)

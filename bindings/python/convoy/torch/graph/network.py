@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import nullcontext
+import time
+from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any, Dict, List, Optional, Sequence
+from typing import Any, Dict, Iterator, List, Optional, Sequence
 
 import torch
 from torch.utils._pytree import tree_unflatten
@@ -109,6 +110,19 @@ class Network:
         for at in self.pair.counters:
             self._counters.setdefault(more(found, at), []).append(at)
         self._check_host_calls()
+        self._seconds = {"here": 0.0, "pytorch": 0.0}  # of the proof's passes
+
+    @property
+    def lead(self) -> float:
+        """How many times as long PyTorch's passes took as the network's own when it was proved."""
+        return self._seconds["pytorch"] / max(self._seconds["here"], 1e-9)
+
+    @contextmanager
+    def _timed(self, where: str) -> Iterator[None]:
+        begin = time.perf_counter()
+        yield
+        self._engine.settle()
+        self._seconds[where] += time.perf_counter() - begin
 
     def subject(self, module: torch.nn.Module, arguments: Arguments) -> Subject:
         """What computes. It keeps the module alive, which the network does not."""
@@ -227,8 +241,10 @@ class Network:
         """Raises Unproved unless it computes what PyTorch does with these arguments. The network's
         own passes are over before the first stop."""
         subject = subject.as_it_is()
-        results, news, call = self.pair.forward(subject.given)
-        beside = Comparison(subject, self.pair.drawn(call))
+        with self._timed("here"):
+            results, news, call = self.pair.forward(subject.given)
+        with self._timed("pytorch"):
+            beside = Comparison(subject, self.pair.drawn(call))
         if self._body.traced is not None and any(bool((each == 0).any()) for each in results):
             raise Unproved("a part of it is zero, which proves nothing of how it is computed")
         backward = self._compared_backward(call, beside) if self.differentiable else None
@@ -250,8 +266,10 @@ class Network:
 
     def _compared_backward(self, call: Any, beside: Comparison) -> Stops[Optional[Difference]]:
         tangents = _tangents([beside.results[at] for at in self.differentiable])
-        made = self.pair.backward(call, tangents)
-        wanted = self._gradients(beside, tangents)
+        with self._timed("here"):
+            made = self.pair.backward(call, tangents)
+        with self._timed("pytorch"):
+            wanted = self._gradients(beside, tangents)
         self.pair.without = [at for at, each in enumerate(wanted) if each is None]
         return beside.backward(tangents, made)
 

@@ -57,6 +57,7 @@ PASSES_ON = "it passes calls on"
 _STEPS = 2  # in float64, that a call may take
 # What a capture may take, and a step in float64: seconds, and steps of PyTorch's.
 _CAPTURE, _EXACT = (1.0, 4.0), (0.0, 6.0)
+_PROMISING = 2.0  # times as fast as PyTorch in the proof: worth its steps in float64 at once
 
 
 class _Call(NamedTuple):
@@ -75,6 +76,10 @@ class _Proof:
         self.network = network
         self._stops: Optional[Stops[None]] = None
 
+    def may_go_on(self, has_room: _HasRoom) -> bool:
+        """Whether a step in float64 may take its time now."""
+        return self.network.lead >= _PROMISING or has_room(*_EXACT)
+
     def go_on(self, call: _Call, has_room: _HasRoom) -> bool:
         """Whether it is proved; if it is not yet, a later call goes on. Raises Unproved; then that
         call begins anew, with another batch."""
@@ -82,7 +87,7 @@ class _Proof:
             self._stops = self.network.prove(self.network.subject(call.module, call.arguments))
         try:
             for at, _ in enumerate(self._stops):
-                if at == _STEPS or not has_room(*_EXACT):
+                if at == _STEPS or not self.may_go_on(has_room):
                     return False
         except Unproved:
             self._stops = None
@@ -354,7 +359,8 @@ class Networks:
             in_all = seconds + steps * pace.seconds
             return known is not None or self._budget.has_room(in_all)
 
-        if not has_room(*(_EXACT if call.key in record.proofs else _CAPTURE)):
+        proof = record.proofs.get(call.key)
+        if not (has_room(*_CAPTURE) if proof is None else proof.may_go_on(has_room)):
             raise Declined(PUT_OFF)
         if not self._turns.begin_alone():
             raise Declined("another thread is inside a module")
