@@ -89,7 +89,7 @@ static int finish(void **state) {
 
 static int reset(void **state) {
   (void)state;
-  bool emptied;
+  bool emptied = false;
   return (int)engine.backend->clear(engine.device, &emptied);
 }
 
@@ -259,7 +259,7 @@ static void a_fault_is_a_steps(void **state) {
   const cvy_backend *b = engine.backend;
   (void)state;
   uint64_t plan = make_plan(), first = 0, ticket = 0, fault = 0;
-  bool emptied;
+  bool emptied = false;
   bound all = bind(plan, 0, false);
   assert_int_equal(b->zero(engine.device, all.id[X], 4, &first), CONVOY_OK);
   assert_int_equal(b->write(engine.device, all.id[X], values[X], bytes[X], &first), CONVOY_OK);
@@ -308,7 +308,7 @@ static void parts_keep_their_memory(void **state) {
   cvy_usage usage;
   b->usage(engine.device, &usage);
   free(ramp);
-  bool emptied;
+  bool emptied = false;
   uint64_t tiny = test_engine_bytes(&engine, got, 16);
   assert_int_equal(b->part(engine.device, ++engine.last_id, tiny, 4, 8, NULL), CONVOY_ERR_ARGUMENT);
   assert_int_equal(b->clear(engine.device, &emptied), CONVOY_OK);

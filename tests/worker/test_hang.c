@@ -130,7 +130,7 @@ static void test_budget_holds_for_all_attempts(void **state) {
   assert_int_equal(LANE->open(0, &options, &device), CONVOY_OK);
   char *bytes = calloc(1, 80 << 20);
   uint64_t ticket, fault;
-  bool emptied;
+  bool emptied = false;
   const double start = cvy_clock();
   (void)state;
   budget = 0.6;
@@ -204,7 +204,7 @@ static void test_host_alloc_behind_a_hang(void **state) {
 
 static void test_restarts_are_limited(void **state) {
   cvy_device *device;
-  bool emptied;
+  bool emptied = false;
   (void)state;
   setenv("CONVOY_DEADLINE", "restarts=3", 1);
   device = lane_open(CONVOY_ISOLATION_PROCESS, NULL);
