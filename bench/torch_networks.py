@@ -30,7 +30,7 @@ CLOSE = 1e-3
 AS_FAR = 4.0
 SHAKEN = 2.0**-21
 MOST_SHAKEN = 8
-TRIES = 9  # calls in which a captured network may be proved: three for each of three batches
+TRIES = 15  # calls in which a captured network may be proved: five for each of three batches
 ROUNDING_ONLY = 1e-4  # of the largest gradient's norm: what a gradient without digits may have
 
 COLUMNS = [

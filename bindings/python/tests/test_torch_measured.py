@@ -168,7 +168,7 @@ def test_what_has_no_room_is_put_off(measured, monkeypatch):
 
 @pytest.mark.parametrize("lead", [1.0, 3.0])
 def test_float64_has_room_of_its_own(measured, monkeypatch, lead):
-    """A capture that had room goes on when steps in float64 have it; at once if it promises much."""
+    """A capture that had room goes on when steps in float64 have it, or if it promises much."""
     room = [True]
     original = proof.distance
 
