@@ -199,14 +199,13 @@ class Network:
         and a difference raised."""
         subject = self.subject(module, arguments)
         with self._engine.lock:
-            given = [*self._tensors, *arguments.tensors]
-            results, news = self.results_of(subject, given, checked)
+            results, news = self._results(subject, arguments, checked)
             self._write(news)
             return self._returned(results)
 
-    def results_of(self, subject: Subject, given: List[torch.Tensor], checked: bool) -> Any:
-        """The network's, and by source the new values of what it writes. `given`: the subject's, or
-        others like them."""
+    def _results(self, subject: Subject, arguments: Arguments, checked: bool) -> Any:
+        """The network's, and by source the new values of what it writes."""
+        given = [*self._tensors, *arguments.tensors]
         to = self._written, self._wanted, self.differentiable, self._apart, self._strides
         step = Step(self.pair, subject, given, *to, checked, {})
         if torch.is_grad_enabled() and self._wanted:

@@ -80,7 +80,7 @@ def exact(tensor: torch.Tensor) -> torch.Tensor:
 _SHAKEN = 2.0**-21  # several times what rounding to float32 does
 
 
-def shaken(tensor: torch.Tensor, which: int = 0) -> torch.Tensor:
+def shaken(tensor: torch.Tensor, which: int) -> torch.Tensor:
     """In float64, each number slightly off, by other numbers for each `which`."""
     if tensor.dtype is not torch.float32:
         return tensor
