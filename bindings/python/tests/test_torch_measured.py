@@ -12,7 +12,8 @@ import convoy
 import convoy.torch
 import torch_networks
 from convoy.torch import _budget, _disturbance, _switch, _trial
-from convoy.torch.graph import contest, networks, proof
+from convoy.torch.graph import contest, networks, proof, prospect
+from convoy.torch.graph.prospect import Prospect
 from test_torch_graph import assert_same, step
 from torch_twins import one_thread  # noqa: F401  a fixture
 
@@ -157,13 +158,26 @@ def test_a_disturbed_trial_is_repeated(measured, monkeypatch):
 
 
 def test_what_has_no_room_is_put_off(measured, monkeypatch):
+    """It is judged once, and then waits."""
     monkeypatch.setattr(_budget, "_LEAST", 0.0)
+    judged = []
+    monkeypatch.setattr(Prospect, "saving", lambda self, *given: judged.append(self) or 0.0)
     module, x = torch_networks.Convolutions(), torch.randn(2, 3, 8, 8)
     assert_steps(module, x, steps=4)
     assert counted("pytorch") == {FIRST: 1, PUT_OFF: 3} and not counted("graph")
+    assert len(judged) == 1
     monkeypatch.setattr(_budget, "_PART", 1e9)
     assert_steps(module, x, steps=2)
     assert counted("graph")[""] >= 1
+
+
+def test_what_promises_much_has_room(measured, monkeypatch):
+    monkeypatch.setattr(_budget, "_LEAST", 0.0)
+    monkeypatch.setattr(_budget, "_PART", 0.0)
+    monkeypatch.setattr(Prospect, "saving", lambda self, engine, step: 0.5)
+    module, x = torch_networks.Convolutions(), torch.randn(2, 3, 8, 8)
+    assert_steps(module, x, steps=4)
+    assert counted("pytorch")[PUT_OFF] == 1 and counted("graph")[""] >= 1
 
 
 @pytest.mark.parametrize("lead", [1.0, 3.0])
@@ -176,6 +190,7 @@ def test_float64_has_room_of_its_own(measured, monkeypatch, lead):
         room[0] = False
         return 1.0 if b.dtype is torch.float32 else original(a, b)
 
+    monkeypatch.setattr(proof, "_is_plainly_close", lambda a, b: False)
     monkeypatch.setattr(proof, "distance", far)
     monkeypatch.setattr(proof._Judged, "is_near", lambda self, shaken: True)
     monkeypatch.setattr(_budget.Budget, "has_room", lambda self, seconds: room[0])
@@ -205,12 +220,89 @@ def test_a_session_spends_a_part_of_its_time(monkeypatch):
     now = [100.0]
     monkeypatch.setattr(_budget.time, "monotonic", lambda: now[0])
     budget = _budget.Budget()
-    assert budget.has_room(5.0) and not budget.has_room(5.1)
-    with budget.spending():
-        now[0] += 4
     assert budget.has_room(1.0) and not budget.has_room(1.1)
-    now[0] += 200 - 4
-    assert budget.has_room(6.0) and not budget.has_room(6.1)
+    with budget.spending():
+        now[0] += 0.75
+    assert budget.has_room(0.25) and not budget.has_room(0.3)
+    now[0] += 200 - 0.75
+    assert budget.has_room(3.25) and not budget.has_room(3.3)
+    budget.grant(0.2)  # an estimate may be off by that
+    assert budget.has_room(3.25) and not budget.has_room(3.3)
+    budget.grant(0.3)
+    assert budget.has_room(6.2) and not budget.has_room(6.3)
+    budget.grant(0.9)  # 5 s at most
+    assert budget.has_room(11.2) and not budget.has_room(11.3)
+
+
+# ------------------------------------------------------------------------------------- prospects
+
+
+class Judged(torch.nn.Module):
+    """Convolutions, products, and much besides."""
+
+    def __init__(self):
+        super().__init__()
+        self.first = torch.nn.Conv2d(3, 8, 3, padding=1)
+        self.second = torch.nn.Conv2d(8, 8, 3, groups=2, bias=False)
+        self.last = torch.nn.Linear(8, 4)
+
+    def forward(self, x):
+        y = torch.relu(self.second(self.first(x))).sigmoid().mean((2, 3))
+        return self.last(y)
+
+
+@pytest.fixture
+def observed():
+    """What one of PyTorch's passes has shown, and the engine."""
+    with convoy.torch.enabled("cpu", route="graph"):
+        module, x = Judged(), torch.randn(2, 3, 8, 8)
+        step(module, x)
+        step(module, x)
+        found = Prospect()
+        assert not found.is_observed
+        with convoy.torch._plainly.plainly(), found.observing():
+            module(x.contiguous(memory_format=torch.channels_last))
+        assert found.is_observed
+        yield found, _switch._current.engine
+
+
+def test_each_convolution_is_tried_in_its_directions(observed):
+    first, second = observed[0]._times.convolutions
+    ahead = [[op.direction for op in each.operations()] for each in (first, second)]
+    both = ["forward", "backward_data", "backward_weights"]
+    assert ahead == [["forward", "backward_weights"], both]
+    op = second.operations()[0]
+    assert op.geometry[-1] == 2 and op.x.shape == (2, 8, 8, 8)
+    assert op.x.is_contiguous(memory_format=torch.channels_last)
+
+
+@pytest.mark.parametrize("ratio", [0.1, 1.0, 3.0])
+def test_what_is_saved_follows_from_its_parts(observed, monkeypatch, ratio):
+    found, engine = observed
+    monkeypatch.setattr(Prospect, "_ratio", lambda self, engine: ratio)
+    times = found._times
+    convolutions = sum(times.convolutions.values())
+    total = convolutions + times.products + times.others
+    assert times.products > 0 and times.others > 0
+    least = convolutions * ratio + times.products * 1.3 + times.others * 0.5
+    alone = found.saving(engine, 3 * found._seconds)
+    assert alone == pytest.approx(max(0.0, 1 - least / total))
+    assert found.saving(engine, 30 * found._seconds) == pytest.approx(alone / 10)
+
+
+def test_a_ratio_is_measured(observed, monkeypatch):
+    """By both ways; here one takes twice as long."""
+    found, engine = observed
+    seconds = {"cpu": 2.0, "pytorch": 1.0}
+    monkeypatch.setattr(prospect, "_least", lambda way, op: seconds[way.name])
+    assert found._ratio(engine) == pytest.approx(2.0)
+
+
+def test_judging_draws_no_random_numbers(observed):
+    found, engine = observed
+    before = torch.get_rng_state()
+    found.saving(engine, 1.0)
+    assert torch.equal(before, torch.get_rng_state())
 
 
 # ----------------------------------------------------------------------------------------- proofs
@@ -228,6 +320,7 @@ def test_a_long_proof_takes_several_calls(monkeypatch):
         steps[0] += 1
         return steps[0] >= 5
 
+    monkeypatch.setattr(proof, "_is_plainly_close", lambda a, b: False)
     monkeypatch.setattr(proof, "distance", far)
     monkeypatch.setattr(proof._Judged, "is_near", counting)
     with convoy.torch.enabled("cpu", route="graph"):

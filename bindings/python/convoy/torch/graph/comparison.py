@@ -78,15 +78,17 @@ class Comparison:
         """PyTorch's, of all that is given."""
         return gradients(self._subject.held, self._found, tangents)
 
-    def backward(self, tangents: Tensors, made: Tensors) -> Stops[Optional[Difference]]:
-        """The same of gradients."""
+    def backward(
+        self, tangents: Tensors, made: Tensors, wanted: Tensors
+    ) -> Stops[Optional[Difference]]:
+        """The same of gradients. `wanted` are PyTorch's."""
         names = [f"the gradient of {each}" for each in self._subject.names]
         doubles = [each if each is None else each.double() for each in tangents]
 
         def in_float64(which: Optional[int]) -> List[Optional[torch.Tensor]]:
             return gradients(self._subject.held, self._again(_changed(which)), doubles)
 
-        return difference(names, made, self.gradients(tangents), in_float64)
+        return difference(names, made, wanted, in_float64)
 
 
 def _changed(which: Optional[int]) -> Changed:

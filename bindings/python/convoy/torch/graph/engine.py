@@ -13,6 +13,7 @@ import torch
 
 from ..._context import Context
 from ..._errors import check
+from ..._lib import DeviceType
 from ..._load import library
 from ..._release import release
 from ..._tensor import Tensor as DeviceTensor
@@ -70,6 +71,11 @@ class Engine:
     @property
     def is_open(self) -> bool:
         return bool(self._contexts)
+
+    @property
+    def is_device(self) -> bool:
+        """Whether networks run elsewhere than on the host's processor."""
+        return self.context.device.type != DeviceType.CPU_ENGINE
 
     # ------------------------------------------------------------------------- PyTorch's side
 

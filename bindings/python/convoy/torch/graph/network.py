@@ -270,7 +270,7 @@ class Network:
         with self._timed("pytorch"):
             wanted = self._gradients(beside, tangents)
         self.pair.without = [at for at, each in enumerate(wanted) if each is None]
-        return beside.backward(tangents, made)
+        return beside.backward(tangents, made, wanted)
 
 
 def _unusual_strides(result: torch.Tensor) -> Any:

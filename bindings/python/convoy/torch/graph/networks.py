@@ -10,7 +10,7 @@ import threading
 import time
 import weakref
 from collections import OrderedDict
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, Callable, Dict, Hashable, Iterator, NamedTuple, Optional, Tuple, Union
 
 import torch
@@ -34,6 +34,7 @@ from .guard import has_hooks
 from .network import Network, Unproved
 from .on_card import Engines
 from .proof import Stops
+from .prospect import Prospect
 from .random_state import untouched
 from .turns import Turns
 
@@ -55,8 +56,9 @@ PROVING = "being compared in float64, a part in each call"
 PASSES_ON = "it passes calls on"
 
 _STEPS = 2  # in float64, that a call may take
-# What a capture may take, and a step in float64: seconds, and steps of PyTorch's.
-_CAPTURE, _EXACT = (1.0, 4.0), (0.0, 6.0)
+# What a capture and its proof take: seconds, seconds for each module inside, steps of PyTorch's.
+_CAPTURE, _EACH, _PASSES = 0.2, 0.008, 6.0
+_EXACT = (0.0, 6.0)  # a step in float64: seconds, steps of PyTorch's
 _PROMISING = 2.0  # times as fast as PyTorch in the proof: worth its steps in float64 at once
 
 
@@ -108,6 +110,11 @@ class _Pace:
         self.seconds, self._begun = min(self.seconds, now - self._begun), now
 
 
+def _cost(module: torch.nn.Module) -> Tuple[float, float]:
+    """Of a capture and its proof: seconds, and steps of PyTorch's."""
+    return _CAPTURE + _EACH * sum(1 for _ in module.modules()), _PASSES
+
+
 class _Record:
     """What is known of a module."""
 
@@ -122,6 +129,8 @@ class _Record:
         self.why_not = MEASURED if body.traced is None else IN_PARTS
         self.problems: Dict[Hashable, Problem] = {}  # under which a choice is written down
         self.contests: Dict[Hashable, Contest] = {}  # of networks that are being measured
+        # Of networks that there was no room for, None once it was granted what it is worth.
+        self.prospects: "OrderedDict[Hashable, Optional[Prospect]]" = OrderedDict()
         self.proofs: Dict[Hashable, _Proof] = {}  # that go on
         self.failures: Dict[Hashable, int] = {}
         self.passes_on: Optional[str] = None  # why modules inside are captured instead
@@ -263,7 +272,8 @@ class Networks:
             if not self._is_plain(record, chosen, why):
                 return plain(module, *args, **kwargs)
             leave_backward(True)
-            with plainly():
+            prospect = self._local.__dict__.pop("prospect", None)
+            with plainly(), nullcontext() if prospect is None else prospect.observing():
                 return plain(module, *args, **kwargs)
         finally:
             self._local.inside = False
@@ -360,7 +370,12 @@ class Networks:
             return known is not None or self._budget.has_room(in_all)
 
         proof = record.proofs.get(call.key)
-        if not (has_room(*_CAPTURE) if proof is None else proof.may_go_on(has_room)):
+        if proof is not None:
+            may_go_on = proof.may_go_on(has_room)
+        else:
+            cost = _cost(call.module)
+            may_go_on = has_room(*cost) or (self._is_judged(record, call) and has_room(*cost))
+        if not may_go_on:
             raise Declined(PUT_OFF)
         if not self._turns.begin_alone():
             raise Declined("another thread is inside a module")
@@ -375,6 +390,22 @@ class Networks:
             record.contests[call.key] = contest
         _remember(record.networks, call.key, network, _KINDS)
         return network, ""
+
+    def _is_judged(self, record: _Record, call: _Call) -> bool:
+        """Whether what the network may save has been granted; if not, this call is observed, and
+        the next one judges it."""
+        prospect = record.prospects.get(call.key, Prospect())
+        if prospect is not None and not (prospect.is_observed or call.engine.is_device):
+            _remember(record.prospects, call.key, prospect, _SEEN)
+            self._local.prospect = prospect
+            return False
+        if prospect is not None:
+            _remember(record.prospects, call.key, None, _SEEN)
+            with self._budget.spending(), call.engine.lock:
+                step = record.seen[call.key].seconds
+                saving = 1.0 if call.engine.is_device else prospect.saving(call.engine, step)
+            self._budget.grant(saving)
+        return True
 
     def _known(self, record: _Record, call: _Call) -> Optional[str]:
         """The way that is faster, if it was measured before or is not to be measured."""

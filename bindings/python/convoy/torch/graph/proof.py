@@ -23,6 +23,7 @@ CLOSE = 1e-4
 _AS_FAR = 4.0  # times as far from float64's results
 _FLOOR = 1e-5
 _SHAKEN_TIMES = 6
+_SMALLEST, _LARGEST, _MOST_QUICKLY = 1e-8, 1e18, 100_000_000  # norms, elements
 
 Tensors = Sequence[Optional[torch.Tensor]]
 _Found = TypeVar("_Found")
@@ -53,6 +54,16 @@ def distance(a: torch.Tensor, b: torch.Tensor) -> float:
     return 0.0 if far == 0 else far / max(float(b.norm()), 1e-300)
 
 
+def _is_plainly_close(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether norms in float32 say so, which take an eighth of the time of distance(). They are a
+    hundredth off at most where squares neither overflow nor vanish; else they say nothing."""
+    if a.dtype is not torch.float32 or b.dtype is not torch.float32 or b.numel() > _MOST_QUICKLY:
+        return False
+    a, b = a.detach(), b.detach()
+    norm, far = float(torch.linalg.vector_norm(b)), float(torch.linalg.vector_norm(a - b))
+    return _SMALLEST < norm < _LARGEST and far <= 0.9 * CLOSE * norm
+
+
 def _norm(tensor: torch.Tensor) -> float:
     return float(tensor.detach().double().norm())
 
@@ -77,7 +88,7 @@ def _far(names: Sequence[str], found: Tensors, wanted: Tensors) -> List[Differen
             assert there is not None
             if bool((there != 0).any()):
                 differences.append(Difference(name, math.inf))
-        elif a is not None and b is not None:
+        elif a is not None and b is not None and not (a.shape == b.shape and _is_plainly_close(a, b)):
             far = math.inf if a.shape != b.shape else distance(a, b)
             if not far <= CLOSE:
                 differences.append(Difference(name, far))
