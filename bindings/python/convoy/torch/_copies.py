@@ -26,7 +26,8 @@ class _Copy(NamedTuple):
     bytes: int
 
 
-def _storage(tensor: torch.Tensor) -> Any:
+def storage_of(tensor: torch.Tensor) -> Any:
+    """A tensor's memory."""
     untyped: Any = getattr(tensor, "untyped_storage", None)  # PyTorch 2
     return untyped() if untyped is not None else tensor.storage()
 
@@ -66,7 +67,7 @@ class Copies:
             self._drop(id(tensor))
 
     def _remember(self, tensor: torch.Tensor, copy: DeviceTensor, size: int) -> None:
-        memory = StorageWeakRef(_storage(tensor))
+        memory = StorageWeakRef(storage_of(tensor))
         with self._lock:
             self.drop_gone()
             self._drop(id(tensor))

@@ -16,6 +16,7 @@ from . import _native
 from ._cards import Cards
 from ._check import check
 from ._device import computes_on_processor, open_device, threads_and_team
+from ._findings import Findings
 from ._operation import GRADIENTS, Operation, Tensor, admit
 from ._routes import Fixed, Measured, Routes
 from ._statistics import FORKED, MEASURED, PYTORCH, State, Statistics
@@ -92,6 +93,7 @@ class Session:
     def __init__(self, settings: Settings, platform: Any = None) -> None:
         self.settings = settings
         self.statistics = Statistics()
+        self.findings = Findings(switch_variable("CONVOY_STRICT"))
         self._devices: Optional[_Devices] = None
         self._closed = False
         self._last_states: List[State] = []
@@ -106,6 +108,7 @@ class Session:
         self._networks: Optional[Networks] = Networks(
             self._engines,
             self.statistics.count_network,
+            self.findings,
             settings.route == "measured",
             self._checked,
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import contextmanager, nullcontext
 from functools import partial
-from typing import Any, Dict, Iterator, List, Optional, Sequence
+from typing import Any, Callable, Dict, Iterator, List, Optional, Sequence
 
 import torch
 from torch.utils._pytree import tree_unflatten
@@ -33,6 +33,7 @@ from .rehearsal import (
 )
 from .state import PARAMETER, Held, held_by, in_place_of
 from .trace import Traced, trace
+from .transcript import Transcript, is_due
 
 #: Operators of PyTorch's that a network may have in a step; each divides a graph.
 MOST_HOST_CALLS = 6
@@ -86,11 +87,17 @@ class Network:
         self.guard = Guard(module, self._held)
         self._body = body
         subject = self.subject(module, arguments)
+        self._transcript = Transcript(subject.names)
         found = self._rehearsed(subject, body.traced is None)
+        self._shapes = [each.shape for each in found.results]
         if body.traced is not None:
-            shapes = [each.shape for each in found.results]
-            subject = subject._replace(body=partial(body.traced, module, shapes))
+            subject = subject._replace(body=self._captured_body(module))
             self._rehearsed(subject, True)
+        self.calls = self.compared = 0  # how many, and that which was compared last
+        self.is_doubted = False  # the next call is to be compared
+        unsteady = self.difference(module, arguments)
+        if unsteady is not None:
+            raise Declined(f"it is not the same each time: {unsteady}")
         traced = self._traced(subject)
         self._remember(found)
         written, held = set(found.written), len(self._held)
@@ -128,6 +135,32 @@ class Network:
         """What computes. It keeps the module alive, which the network does not."""
         return Subject(partial(self._body.function, module), self._held, arguments)
 
+    def _captured_body(self, module: torch.nn.Module) -> Callable[..., Any]:
+        """The code that is traced."""
+        if self._body.traced is None:
+            return partial(self._body.function, module)
+        return partial(self._body.traced, module, self._shapes)
+
+    # --------------------------------------------------------------------------------- comparing
+
+    def is_due(self) -> bool:
+        """Of a call that is counted: whether the module's code is to be compared now."""
+        self.calls += 1
+        return self.is_doubted or is_due(self.calls)
+
+    def difference(self, module: torch.nn.Module, arguments: Arguments) -> Optional[str]:
+        """What the module's code does now and did not when it was captured; None if nothing."""
+        body = self._captured_body(module)
+        try:
+            found = self._transcript.difference(self._tensors, body, arguments)
+        except MemoryError:  # another time, perhaps
+            return None
+        if found is None:
+            self.compared, self.is_doubted = self.calls, False
+        else:
+            self.guard.restore()
+        return found
+
     # --------------------------------------------------------------------------------- capturing
 
     def _rehearsed(self, subject: Subject, noted: bool) -> Rehearsal:
@@ -136,7 +169,12 @@ class Network:
         try:
             with noting if noted else nullcontext():
                 found = rehearse(
-                    subject.body, subject.held, subject.arguments, subject.given, inside=inside
+                    subject.body,
+                    subject.held,
+                    subject.arguments,
+                    subject.given,
+                    inside=inside,
+                    transcript=self._transcript if noted else None,
                 )
             check_written(self._held, found)
             inside.reason = inside.reason or backward_code.reason(found.results)

@@ -19,6 +19,7 @@ from ... import _log
 from .._budget import Budget
 from .._card import RECORDED
 from .._card import Declined as DeclinedOnCard
+from .._findings import Finding, Findings
 from .._kept import Problem
 from .._plainly import leave_backward, plainly
 from .._statistics import PYTORCH
@@ -151,6 +152,14 @@ class _Record:
         for table in tables:
             table.clear()  # type: ignore[attr-defined]
 
+    def leave(self, key: Hashable, why: str) -> None:
+        """To PyTorch, calls of this kind."""
+        self.declined[key] = why
+        for table in self.networks, self.contests:
+            table.pop(key, None)  # type: ignore[attr-defined]
+        for network in self.networks.values():
+            network.is_doubted = True
+
     def forget(self, changed: str) -> None:
         """The module is not what it was. Each change costs a capture, so there is an end to it."""
         self._clear()
@@ -167,10 +176,11 @@ class Networks:
         self,
         engines: Engines,
         count: Callable[[str, str, str], None],
+        findings: Findings,
         measured: bool = False,
         checked: bool = False,
     ) -> None:
-        self._engines, self._count = engines, count
+        self._engines, self._count, self._findings = engines, count, findings
         self._measured, self._checked = measured, checked
         self._choices: Dict[Engine, Choices] = {}
         self._budget = Budget()
@@ -350,7 +360,19 @@ class Networks:
             return False
         if changed is not None:
             record.forget(changed)
-        return changed is None
+            return False
+        return recording or not network.is_due() or self._agrees(record, network, call)
+
+    def _agrees(self, record: _Record, network: Network, call: _Call) -> bool:
+        """Whether the module's code does what it did. Where it does not, the module's networks for
+        other arguments are asked with their next call."""
+        with _normal_mode(), plainly():
+            found = network.difference(call.module, call.arguments)
+        if found is None:
+            return True
+        record.leave(call.key, found)
+        self._findings.note(Finding(record.name, network.calls - network.compared - 1, found))
+        return False
 
     def _choices_of(self, engine: Engine) -> Choices:
         if engine not in self._choices:

@@ -11,6 +11,7 @@ import builtins
 import contextvars
 import datetime
 import gc
+import importlib
 import io
 import os
 import random
@@ -59,6 +60,10 @@ _SILENT = ("logging", "warnings.py", "contextlib.py", "linecache.py", "traceback
 _OF_ENVIRONMENT = {getattr(type(os.environ), each).__code__ for each in ("__getitem__", "__iter__")}
 
 
+#: What runs while a module is imported for the first time, it does once, and no step depends on it.
+_IMPORTING = importlib._bootstrap._find_and_load.__code__  # type: ignore[attr-defined]
+
+
 def _kind_of_file(name: str) -> str:
     if name.startswith("<frozen importlib") or name.startswith(_OTHERS):
         return _OTHER
@@ -86,7 +91,7 @@ class Noting:
     """`with noting:` around the network's own pass. `operators`: code that runs in each step."""
 
     def __init__(self, watch: Watch, operators: Iterable[types.CodeType] = ()) -> None:
-        self._watch, self._operators = watch, frozenset(operators)
+        self._watch, self._operators = watch, frozenset([*operators, _IMPORTING])
         self._files: Dict[str, str] = {}
         self._codes: Dict[Any, Any] = {}  # noted, by code and its globals: number of a closure
         self._made: Set[types.CodeType] = set()  # code of functions that the call itself makes

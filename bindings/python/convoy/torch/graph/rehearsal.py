@@ -4,6 +4,7 @@ network does beside computing its results."""
 from __future__ import annotations
 
 from contextlib import contextmanager, nullcontext
+from functools import partial
 from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Set, Tuple
 
 import torch
@@ -17,6 +18,7 @@ from .joint import DRAWING
 from .random_state import Watched, untouched
 from .state import ATTRIBUTE, PARAMETER, Held, in_place_of
 from .table import name_of
+from .transcript import Transcript
 
 Tensors = List[torch.Tensor]
 
@@ -109,9 +111,11 @@ def rehearse(
     drawn: Optional[Sequence[torch.Tensor]] = None,
     changed: Changed = as_given,
     inside: Optional[Inside] = None,
+    transcript: Optional[Transcript] = None,
 ) -> Rehearsal:
     """PyTorch's forward pass with copies of `tensors`, which are all that is given, so that these
-    and the random numbers are left as they are. `inside` gets to know what it does besides."""
+    and the random numbers are left as they are. `inside` gets to know what it does besides, and the
+    transcript what it does."""
     given = copies(tensors, changed)
     versions = [each._version for each in given]
     args, kwargs = arguments.filled(given[len(held) :])
@@ -121,7 +125,8 @@ def rehearse(
     with untouched(given), in_place_of(held, given) as replaced, mode:
         outside = Watched()
         with inside or nullcontext():
-            returned = _called(body, args, kwargs)
+            run = partial(_called, body, args, kwargs)
+            returned = run() if transcript is None else transcript.written(given, run)
         if outside.drawn():
             raise Declined("it draws random numbers that are not PyTorch's")
     if replaced:
