@@ -12,6 +12,19 @@ take (other dtypes, empty batches, ...) PyTorch computes as ever; report() tells
 # Before all else: importing it may call Convoy's entry point, which enables what this package has.
 import torch as _torch  # noqa: F401
 
-from ._switch import ROUTES, counts, decline, disable, enable, enabled, optimizer, report
+from ._switch import (
+    ROUTES,
+    assume,
+    counts,
+    decline,
+    disable,
+    enable,
+    enabled,
+    optimizer,
+    report,
+)
 
-__all__ = ["ROUTES", "counts", "decline", "disable", "enable", "enabled", "optimizer", "report"]
+__all__ = [
+    *("ROUTES", "assume", "counts", "decline", "disable", "enable", "enabled", "optimizer"),
+    "report",
+]

@@ -97,6 +97,7 @@ class Session:
         self._devices: Optional[_Devices] = None
         self._closed = False
         self._last_states: List[State] = []
+        self._last_lines: List[str] = []
         self._opening = threading.Lock()
         self._checked = switch_variable("CONVOY_CHECK")
         self._forked = False
@@ -123,7 +124,7 @@ class Session:
     def close(self) -> None:
         """Devices are given back, once operations of other threads that use them are over, and
         backward passes of captured networks. Those that come later PyTorch computes."""
-        self._last_states = self.states()
+        self._last_states, self._last_lines = self.states(), self.lines()
         engines, self._closed = self._engines, True
         self._devices = self.cards = None
         self._engines = self._networks = None
@@ -146,6 +147,12 @@ class Session:
     def inherited(self) -> bool:
         """Whether it was made by a process of which this one is a forked child."""
         return self._forked
+
+    def lines(self) -> List[str]:
+        """For the report: captured networks, and those that were found to be something else."""
+        networks = self._networks
+        captured = self._last_lines if networks is None else networks.lines()
+        return captured if self._closed else [*captured, *self.findings.lines()]
 
     def states(self) -> List[State]:
         """How the devices are that were used, or were when they were closed."""

@@ -55,14 +55,19 @@ class State(NamedTuple):
     description: str
 
 
-def table(counts: Dict[Key, int], networks: Dict[Key, int], states: Sequence[State]) -> str:
+def table(
+    counts: Dict[Key, int],
+    networks: Dict[Key, int],
+    captured: Sequence[str],
+    states: Sequence[State],
+) -> str:
     """The counts for people: a line that sums up, then one line per row, of operations and of
-    networks; and how the devices are, where there is something to say."""
+    networks; what there is to say of `captured` ones, and of the devices."""
     through = sum(count for (where, _, _), count in counts.items() if where != PYTORCH)
     lines = [f"{through} of {sum(counts.values())} convolution operations through Convoy"]
     rows = sorted(counts.items(), key=lambda row: (row[0][0] == PYTORCH, -row[1], row[0]))
     lines += [_row(*key, count) for key, count in rows]
-    lines += _network_lines(networks)
+    lines += [*_network_lines(networks), *captured]
     for state in states:
         if state.health.faults:
             lines.append(

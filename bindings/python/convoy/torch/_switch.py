@@ -18,7 +18,7 @@ from . import _kernels
 from ._plainly import is_plain
 from ._session import Session, Settings
 from ._statistics import table
-from .graph import declined, hook, ultralytics
+from .graph import assumed, declined, hook, ultralytics
 from .graph.optimizer import attach
 
 ROUTES = ("measured", "convoy", "graph")
@@ -161,6 +161,22 @@ def decline(module: Any, why: str = "") -> Any:
     return declined.decline(module, why)
 
 
+@keywords()
+def assume(module: Any, *paths: str) -> Any:
+    """Says of values that a module's forward function reads that its results do not depend on them,
+    and returns the module: they neither decline it nor have it captured anew, whatever they become,
+    with all that is in them. For a count of calls or a time that only a log shows.
+
+    paths: as the report names them: names of attributes from the module on ("args.step"), or of a
+    global from its Python module on ("settings.VERBOSE"). What is not there is an
+    convoy.ArgumentError that says what is.
+
+    Where a captured network's code is compared (docs/pytorch.md), a value that does change what it
+    computes is found nevertheless.
+    """
+    return assumed.assume(module, paths)
+
+
 def counts() -> Dict[Tuple[str, str, str], int]:
     """The numbers of report(): how often each (where, direction, reason) occurred. `where` is the
     id of a device, or "pytorch"; `reason` says why PyTorch computed."""
@@ -169,12 +185,14 @@ def counts() -> Dict[Tuple[str, str, str], int]:
 
 def report() -> str:
     """What the convolutions since enable() ran on, as a table: how many through Convoy, on which
-    device, and why the others did not; what befell the device, and whether the CPU is used in its
-    place. After disable(), of the time before. Where several processes train together each line
+    device, and why the others did not; of captured networks how often they ran, what they depend
+    on, and when their code was compared last; what befell the device, and whether the CPU is used
+    in its place. After disable(), of the time before. Where several processes train together each line
     begins with the rank."""
     if _last is None:
         return "convoy.torch was not enabled"
     rank = _log.rank()
     statistics = _last.statistics
-    lines = table(statistics.counts(), statistics.networks(), _last.states()).splitlines()
+    how = statistics.counts(), statistics.networks(), _last.lines(), _last.states()
+    lines = table(*how).splitlines()
     return "\n".join(f"{rank}: {line}" if rank else line for line in lines)

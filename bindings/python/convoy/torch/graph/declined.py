@@ -29,7 +29,7 @@ def decline(module: Any, why: str) -> Any:
     said = "the program declines it" + (f": {why}" if why else "")
     key = id(module)
     _entries[key] = _Entry(weakref.ref(module, lambda ref: _forget(key, ref)), said)
-    _calls[0] += 1
+    ask_again()
     return module
 
 
@@ -38,8 +38,13 @@ def _forget(key: int, ref: Any) -> None:
         del _entries[key]
 
 
+def ask_again() -> None:
+    """The program has said something of a module."""
+    _calls[0] += 1
+
+
 def count() -> int:
-    """How often modules were declined: what was asked before that many is to be asked again."""
+    """How often it has: what was asked before that many is to be asked again."""
     return _calls[0]
 
 

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import operator
 import weakref
-from typing import Any, Dict, List, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, Optional, Sequence, Set, Tuple
 
 import torch
 
+from .assumed import Assumed
 from .away import as_they_are
-from .kinds import SCALARS
+from .kinds import SCALARS, has_numbers, is_same, is_users
 from .state import Held
 from .watch import Watch
 
@@ -50,13 +51,23 @@ def _is_plain(value: Any, inside: Any, depth: int = 3) -> bool:
     return False
 
 
-def _copied(value: Any) -> Any:
+def _copied(value: Any, of_module: Callable[[Any], Any] = lambda each: each) -> Any:
     """A container of its own, since the module may change its."""
     if isinstance(value, dict):
-        return {name: _copied(each) for name, each in value.items()}
+        return {name: _copied(each, of_module) for name, each in value.items()}
     if isinstance(value, (list, tuple)) and type(value) in (list, tuple):
-        return type(value)(_copied(each) for each in value)
+        return type(value)(_copied(each, of_module) for each in value)
+    if isinstance(value, torch.nn.Module):
+        return of_module(value)
     return set(value) if isinstance(value, set) else value
+
+
+def _has_modules(value: Any) -> bool:
+    if isinstance(value, dict):
+        value = [*value.keys(), *value.values()]
+    if isinstance(value, _CONTAINERS):
+        return any(map(_has_modules, value))
+    return isinstance(value, torch.nn.Module)
 
 
 def _weak(value: Any) -> Any:
@@ -67,51 +78,68 @@ def _weak(value: Any) -> Any:
 
 
 class _Attributes:
-    """Of one module."""
+    """Of one module. `left`: what the program says that nothing depends on."""
 
-    def __init__(self, module: torch.nn.Module, inside: Any) -> None:
-        self.where = where = module.__dict__
-        names = [name for name in where if name not in _IRRELEVANT]
+    def __init__(self, module: torch.nn.Module, inside: Any, left: Set[str]) -> None:
+        self._module, where = weakref.ref(module), module.__dict__
+        names = [name for name in where if name not in _IRRELEVANT and name not in left]
         plain = [name for name in names if _is_plain(where[name], inside)]
         self.plain = {name: _copied(where[name]) for name in plain}
         others = {name: _weak(where[name]) for name in names if name not in self.plain}
         self.others = {name: ref for name, ref in others.items() if ref is not None}
         self.names = frozenset(where)
-        # What is asked for in each step: all plain ones at once.
+        # What is asked for in each step: all plain ones at once. A proxy is equal to its module.
         self._of = operator.itemgetter(*plain)  # a module has more than one
-        self._values = self._of(self.plain)
+        self._values = self._of({name: _copied(where[name], weakref.proxy) for name in plain})
+        # Numbers of the program's own modules to the last bit.
+        exact = plain if is_users(type(module)) else []
+        exact = [name for name in exact if name != "training" and has_numbers(where[name])]
+        self._exact = [(name, self.plain[name]) for name in exact]
 
     def changed(self) -> Optional[str]:
         """The name of an attribute that is not what it was."""
-        where = self.where
         try:
+            where = self._module().__dict__  # type: ignore[union-attr]
             if len(where) == len(self.names) and self._of(where) == self._values:
                 for name, ref in self.others.items():
                     if where[name] is not ref():
+                        return name
+                for name, value in self._exact:
+                    now = where[name]
+                    if now is not value and not is_same(now, value):
                         return name
                 return None
         except Exception:  # one is gone, or a comparison gives no truth value
             pass
         return self._name_of_changed()
 
+    def _there(self) -> Dict[str, Any]:
+        return getattr(self._module(), "__dict__", {})
+
     def _name_of_changed(self) -> str:
+        where = self._there()
         different = [
             name
-            for name, value in self.plain.items()
-            if not _equal(self.where.get(name, _MISSING), value)
+            for name, value in zip(self.plain, self._values)
+            if not _equal(where.get(name, _MISSING), value)
         ]
-        return min([*different, *(self.where.keys() ^ self.names)], default="an attribute")
+        return min([*different, *(where.keys() ^ self.names)], default="an attribute")
 
     def restore(self) -> None:
         """Puts the values of then back."""
-        for name in self.where.keys() - self.names:
-            del self.where[name]
+        where = self._there()
+        for name in where.keys() - self.names:
+            del where[name]
         for name, value in self.plain.items():
-            if not _equal(self.where.get(name, _MISSING), value):
-                _put_back(self.where, name, value)
+            if not _equal(where.get(name, _MISSING), value):
+                _put_back(where, name, value)
         for name, ref in self.others.items():
             if ref() is not None:
-                self.where[name] = ref()
+                where[name] = ref()
+
+    def release(self) -> None:
+        """From now on no module is kept alive."""
+        self.plain = {k: v for k, v in self.plain.items() if not _has_modules(v)}
 
 
 def _put_back(where: Dict[str, Any], name: str, value: Any) -> None:
@@ -183,18 +211,27 @@ class Guard:
         modules = list(module.named_modules())
         inside = {each for _, each in modules[1:]}
         self._names = [name for name, _ in modules]
-        self._attributes = [_Attributes(each, inside) for _, each in modules]
+        assumed = Assumed(module)
+        self._attributes = [
+            _Attributes(each, inside, assumed.names_of(each)) for _, each in modules
+        ]
         self.watch = Watch(
             [
                 (each, name, [*attributes.plain, *_IRRELEVANT])
                 for (name, each), attributes in zip(modules, self._attributes)
             ],
             [each.tensor for each in held],
+            assumed,
         )
         self._places = [(where, key, each.tensor) for each in held for where, key in each.places]
         self._fixed: List[_Fixed] = []
         self._tensors = [each.tensor for each in held]
         self._kinds = self._kinds_now()
+
+    @property
+    def modules(self) -> int:
+        """How many there are."""
+        return len(self._names)
 
     def fix(self, held: Sequence[Held], on_card: bool) -> None:
         """Of these the values belong to what is assumed."""
@@ -231,6 +268,12 @@ class Guard:
             if changed is not None:
                 return f"{name}.{changed}" if name else changed
         return None
+
+    def release(self) -> None:
+        """It is made, and is only asked what has changed."""
+        for attributes in self._attributes:
+            attributes.release()
+        self.watch.release()
 
     def restore(self) -> None:
         """Undoes what a trace has changed."""

@@ -15,6 +15,7 @@ import enum
 import fractions
 import functools
 import logging
+import operator
 import pathlib
 import pickle
 import random
@@ -150,9 +151,47 @@ def copied(value: Any) -> Any:
     """Of a plain value, with containers of its own."""
     if type(value) is dict:
         return {key: copied(each) for key, each in value.items()}
-    if type(value) in (list, tuple, set):
-        return type(value)(copied(each) for each in value)
+    if type(value) in (list, set):
+        return type(value)(map(copied, value))
+    if type(value) is tuple:
+        made = tuple(map(copied, value))
+        return value if all(map(operator.is_, made, value)) else made
     return value
+
+
+#: Equal ones may differ: in the sign of zero, in digits, in being no number.
+_ROUNDED = (float, complex, numpy.inexact, decimal.Decimal)
+
+
+def _tagged(value: Any) -> Any:
+    return type(value), repr(value) if isinstance(value, _ROUNDED) else value
+
+
+def is_same(a: Any, b: Any) -> bool:
+    """Whether plain values are alike to the last bit: not 1 and 1.0, nor 0.0 and -0.0."""
+    if a is b:
+        return True
+    kind = type(a)
+    if kind is not type(b):
+        return False
+    if kind in (list, tuple):
+        return len(a) == len(b) and are_same(a, b)
+    if kind is dict:
+        return len(a) == len(b) and are_same(a, b) and are_same(a.values(), b.values())
+    if kind in (set, frozenset):
+        return bool(set(map(_tagged, a)) == set(map(_tagged, b)))
+    return repr(a) == repr(b) if isinstance(a, _ROUNDED) else bool(a == b)
+
+
+def are_same(a: Any, b: Any) -> bool:
+    """The same of two sequences of them."""
+    return all(map(operator.is_, a, b)) or all(map(is_same, a, b))
+
+
+def has_numbers(value: Any) -> bool:
+    """Whether there is one in a plain value."""
+    numbers = (int, float, complex, numpy.generic, decimal.Decimal)
+    return any(isinstance(each, numbers) for each in parts_of(value))
 
 
 def size_of(value: Any) -> int:

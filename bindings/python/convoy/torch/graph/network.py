@@ -12,6 +12,7 @@ from torch.utils._pytree import tree_unflatten
 
 from . import backward_code
 from .arguments import Arguments
+from .away import as_they_are
 from .between import apart, hand_out, notice_inputs
 from .body import Body
 from .comparison import Comparison, Subject
@@ -84,6 +85,7 @@ class Network:
         self._held = held_by(module)
         self._tensors = [each.tensor for each in self._held]
         _check_held(self._held, engine)
+        self._laid_out = [each.stride() for each in self._tensors]
         self.guard = Guard(module, self._held)
         self._body = body
         subject = self.subject(module, arguments)
@@ -98,6 +100,7 @@ class Network:
         unsteady = self.difference(module, arguments)
         if unsteady is not None:
             raise Declined(f"it is not the same each time: {unsteady}")
+        self.calls = 1  # this one
         traced = self._traced(subject)
         self._remember(found)
         written, held = set(found.written), len(self._held)
@@ -147,6 +150,12 @@ class Network:
         """Of a call that is counted: whether the module's code is to be compared now."""
         self.calls += 1
         return self.is_doubted or is_due(self.calls)
+
+    def is_laid_out_anew(self) -> bool:
+        """Whether a tensor that it holds has other strides than when it was captured, by which
+        PyTorch chooses operators."""
+        with as_they_are():
+            return [each.stride() for each in self._tensors] != self._laid_out
 
     def difference(self, module: torch.nn.Module, arguments: Arguments) -> Optional[str]:
         """What the module's code does now and did not when it was captured; None if nothing."""
@@ -290,7 +299,7 @@ class Network:
             worst = yield from backward
         if worst is not None:
             raise Unproved(f"captured it gives something else: {worst}")
-        self.guard.watch.release()
+        self.guard.release()
 
     def _gradients(self, beside: Comparison, tangents: List[torch.Tensor]) -> Any:
         """By PyTorch. What a function of the program's reads in its backward pass counts, too."""

@@ -11,7 +11,7 @@ import time
 import weakref
 from collections import OrderedDict
 from contextlib import contextmanager, nullcontext
-from typing import Any, Callable, Dict, Hashable, Iterator, NamedTuple, Optional, Tuple, Union
+from typing import Any, Callable, Dict, Hashable, Iterator, List, NamedTuple, Optional, Tuple, Union
 
 import torch
 
@@ -23,7 +23,7 @@ from .._findings import Finding, Findings
 from .._kept import Problem
 from .._plainly import leave_backward, plainly
 from .._statistics import PYTORCH
-from . import declined, surroundings
+from . import assumed, declined, surroundings, told
 from .arguments import Arguments, arguments_of
 from .away import bring_home
 from .body import FORWARD, PASS_ON, Body
@@ -136,16 +136,26 @@ class _Record:
         self.failures: Dict[Hashable, int] = {}
         self.passes_on: Optional[str] = None  # why modules inside are captured instead
         self.changes = 0
-        self.asked = 0  # declined modules, when it was last asked for them
+        self.asked = 0  # what the program had said of modules, when it was last asked for it
+        self.assumed: Any = ()  # what the program knows of values that it reads
         self.is_left: Optional[str] = None  # why the program leaves it to PyTorch
 
     def ask(self, module: torch.nn.Module) -> None:
-        """Whether the program has declined the module, or one inside."""
+        """What the program has said of the module, and of those inside."""
         self.asked = declined.count()
         self.is_left = declined.reason(module)
+        if assumed.of(module) != self.assumed:
+            self.assumed = assumed.of(module)
+            self._begin_anew()
         self.passes_on = self.passes_on or declined.reason_inside(module)
         if self.is_left or self.passes_on:
             self._clear()
+
+    def _begin_anew(self) -> None:
+        self._clear()
+        self.changes = 0
+        if self.passes_on != PASSES_ON:
+            self.passes_on = None
 
     def _clear(self) -> None:
         tables = self.networks, self.declined, self.ways, self.problems, self.contests, self.proofs
@@ -234,6 +244,12 @@ class Networks:
     def is_checked(self) -> bool:
         """Whether each step is compared with PyTorch."""
         return self._checked
+
+    def lines(self) -> List[str]:
+        """Of captured networks, for the report."""
+        there = [record for _, record in list(self._records.values())]
+        networks = [(each, *pair) for each in there for pair in list(each.networks.items())]
+        return told.lines((each.name, key[-1], network) for each, key, network in networks)
 
     def is_captured_elsewhere(self) -> bool:
         """Whether another thread is about to capture a network."""
@@ -366,6 +382,9 @@ class Networks:
     def _agrees(self, record: _Record, network: Network, call: _Call) -> bool:
         """Whether the module's code does what it did. Where it does not, the module's networks for
         other arguments are asked with their next call."""
+        if network.is_laid_out_anew():
+            record.forget("a tensor's strides")
+            return False
         with _normal_mode(), plainly():
             found = network.difference(call.module, call.arguments)
         if found is None:

@@ -26,6 +26,7 @@ import torch
 
 from . import kinds
 from .errors import Declined
+from .transcript import CARRYING_OUT
 from .watch import Watch
 
 _USER, _STANDARD, _OTHER = "user", "standard", "other"
@@ -91,7 +92,7 @@ class Noting:
     """`with noting:` around the network's own pass. `operators`: code that runs in each step."""
 
     def __init__(self, watch: Watch, operators: Iterable[types.CodeType] = ()) -> None:
-        self._watch, self._operators = watch, frozenset([*operators, _IMPORTING])
+        self._watch, self._operators = watch, frozenset([*operators, _IMPORTING, CARRYING_OUT])
         self._files: Dict[str, str] = {}
         self._codes: Dict[Any, Any] = {}  # noted, by code and its globals: number of a closure
         self._made: Set[types.CodeType] = set()  # code of functions that the call itself makes
@@ -167,6 +168,8 @@ class Noting:
     def _call(self, frame: Any) -> None:
         code = frame.f_code
         if not code.co_flags & 1:  # a module's or a class's body
+            return
+        if str(frame.f_globals.get("__name__")).startswith("namedtuple_"):  # what makes one
             return
         values = frame.f_locals
         key = code, *(id(values.get(name)) for name in code.co_freevars)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from contextlib import contextmanager
 from typing import Any, Dict, Iterator, List, NamedTuple, Sequence, Tuple
 
@@ -10,16 +11,35 @@ import torch
 PARAMETER, BUFFER, ATTRIBUTE = "parameter", "buffer", "attribute"
 
 
+class _Attributes:
+    """A module's, as a dictionary that does not keep the module alive: `vars(module)` may."""
+
+    def __init__(self, module: torch.nn.Module) -> None:
+        self._module = weakref.ref(module)
+
+    def _there(self) -> Dict[str, Any]:
+        return getattr(self._module(), "__dict__", {})
+
+    def get(self, name: str) -> Any:
+        return self._there().get(name)
+
+    def __getitem__(self, name: str) -> Any:
+        return self._there()[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self._there()[name] = value
+
+
 class Held(NamedTuple):
     """A tensor, and all places of modules where it is: one may be shared by several layers."""
 
     kind: str
     name: str
     tensor: torch.Tensor
-    places: List[Tuple[Dict[str, Any], str]]
+    places: List[Tuple[Any, str]]
 
 
-def _places(module: torch.nn.Module) -> Iterator[Tuple[str, str, Dict[str, Any], str]]:
+def _places(module: torch.nn.Module) -> Iterator[Tuple[str, str, Any, str]]:
     for prefix, each in module.named_modules():
         dot = prefix + "." if prefix else ""
         attributes = {
@@ -30,7 +50,7 @@ def _places(module: torch.nn.Module) -> Iterator[Tuple[str, str, Dict[str, Any],
         for name in each._buffers:
             yield BUFFER, dot + name, each._buffers, name
         for name in attributes:
-            yield ATTRIBUTE, dot + name, each.__dict__, name
+            yield ATTRIBUTE, dot + name, _Attributes(each), name
 
 
 def held_by(module: torch.nn.Module) -> List[Held]:

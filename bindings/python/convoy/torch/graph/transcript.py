@@ -11,7 +11,7 @@ So that takes Python's time alone, and nothing is written, drawn or summed up tw
 from __future__ import annotations
 
 import zlib
-from typing import Any, Callable, Dict, Iterator, List, NamedTuple, Optional, Sequence, Tuple
+from typing import Any, Callable, Dict, List, NamedTuple, Optional, Sequence, Tuple
 from weakref import ref
 
 import torch
@@ -27,7 +27,7 @@ from .table import name_of
 _MOST_BYTES = 1 << 24  # of a constant, whose values are compared
 _MOST_SHOWN = 160
 
-_INPLACE_VIEW: Any = getattr(torch, "Tag", None) and torch.Tag.inplace_view  # type: ignore[attr-defined]
+_INPLACE_VIEW: Any = torch.Tag.inplace_view  # type: ignore[attr-defined]
 
 
 #: Calls of a captured network that are compared: the 8th, 16th, and so on, then each 256th. A
@@ -67,10 +67,33 @@ class _Line(NamedTuple):
     results: Any  # of what an operator returns, with _Made and _Again for tensors
 
 
-class _Known(NamedTuple):
-    of: Any  # a weak reference to a tensor or its memory
+class _Operator(NamedTuple):
     name: str
-    is_constant: bool  # nothing of what the network is given went into it
+    draws: bool  # random numbers
+    is_view: bool  # it only makes another tensor over the same memory, or gives one other extents
+
+
+_operators: Dict[Any, _Operator] = {}
+
+
+def _operator(function: Any) -> _Operator:
+    found = _operators.get(function)
+    if found is None:
+        found = _Operator(str(function), name_of(function) in DRAWING, _is_view(function))
+        _operators[function] = found
+    return found
+
+
+def _is_view(function: Any) -> bool:
+    if _INPLACE_VIEW in getattr(function, "tags", ()):
+        return True
+    aliases = [each.alias_info for each in function._schema.returns]
+    return bool(aliases) and all(each is not None and not each.is_write for each in aliases)
+
+
+#: A weak reference to a tensor, its name, and whether nothing of what the network is given went
+#: into it.
+_Known = Tuple[Any, str, bool]
 
 
 class Differs(Exception):
@@ -82,16 +105,6 @@ def like(tensor: torch.Tensor) -> torch.Tensor:
     how: Any = {"dtype": tensor.dtype, "device": tensor.device}
     made = torch.empty_strided(tensor.shape, tensor.stride(), **how)
     return made.requires_grad_(tensor.requires_grad)
-
-
-def _tensors(value: Any) -> Iterator[torch.Tensor]:
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for each in value:
-            yield from _tensors(each)
-    elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))
 
 
 def _text_of_values(tensor: torch.Tensor) -> str:
@@ -110,47 +123,46 @@ class _Names:
     """What tensors are called in one pass: by what they are, not by where they lie."""
 
     def __init__(self, given: Sequence[torch.Tensor], names: Sequence[str]) -> None:
-        self._tensors: Dict[int, _Known] = {}
-        self._memory: Dict[int, _Known] = {}
-        for tensor, name in zip(given, names):
-            self.add(tensor, name, False)
+        self._given = list(zip(given, names))
+        self._tensors: Dict[int, _Known] = {id(t): (ref(t), name, False) for t, name in self._given}
+        self._memory: Dict[int, Tuple[StorageWeakRef, str, bool]] = {}
 
-    def add(self, tensor: torch.Tensor, name: str, is_constant: bool) -> None:
-        self._tensors[id(tensor)] = _Known(ref(tensor), name, is_constant)
+    def add(self, tensor: torch.Tensor, name: str, is_constant: bool, is_view: bool) -> None:
+        self._tensors[id(tensor)] = ref(tensor), name, is_constant
+        if not is_view:
+            self._add_memory(tensor, name, is_constant)
+
+    def _add_memory(self, tensor: torch.Tensor, name: str, is_constant: bool) -> None:
         try:
             memory = StorageWeakRef(storage_of(tensor))
         except (NotImplementedError, RuntimeError):  # sparse ones have none
             return
-        if memory.cdata not in self._memory:
-            self._memory[memory.cdata] = _Known(memory, name, is_constant)
+        self._memory.setdefault(memory.cdata, (memory, name, is_constant))
 
     def known(self, tensor: torch.Tensor) -> Optional[_Known]:
         found = self._tensors.get(id(tensor))
-        return found if found is not None and found.of() is tensor else None
+        return found if found is not None and found[0]() is tensor else None
 
     def of(self, tensor: torch.Tensor) -> _Known:
         """One that no operator has made is over memory of another, as `x.data` is, or constant."""
         found = self.known(tensor)
         if found is not None:
             return found
+        while self._given:
+            self._add_memory(*self._given.pop(), False)
         try:
-            memory = self._memory.get(storage_of(tensor)._cdata)
-        except (NotImplementedError, RuntimeError):
-            memory = None
-        if memory is not None:
-            name = f"<over {memory.name} {tuple(tensor.shape)} {tensor.dtype}>"
-            return _Known(None, name, memory.is_constant)
-        name = _text_of_values(tensor)
-        self.add(tensor, name, True)
-        return self._tensors[id(tensor)]
+            _, name, is_constant = self._memory[storage_of(tensor)._cdata]
+            name = f"<over {name} {tuple(tensor.shape)} {tensor.dtype}>"
+            return None, name, is_constant
+        except (KeyError, NotImplementedError, RuntimeError):
+            self.add(tensor, _text_of_values(tensor), True, False)
+            return self._tensors[id(tensor)]
 
 
-def _is_view(function: Any) -> bool:
-    """Whether it only makes another tensor over the same memory, or gives one other extents."""
-    if _INPLACE_VIEW in getattr(function, "tags", ()):
-        return True
-    aliases = [each.alias_info for each in function._schema.returns]
-    return bool(aliases) and all(each is not None and not each.is_write for each in aliases)
+_PLAIN = (
+    *(bool, int, float, complex, str, bytes, type(None)),
+    *(torch.dtype, torch.device, torch.layout, torch.memory_format),
+)
 
 
 class _Pass(TorchDispatchMode):
@@ -160,45 +172,49 @@ class _Pass(TorchDispatchMode):
         super().__init__()
         self._names = _Names(given, names)
         self._count = 0
+        self._is_constant = True  # all tensors that the operator is given are
 
     def __torch_dispatch__(
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        kwargs = kwargs or {}
-        known = [self._names.of(each) for each in _tensors((args, kwargs))]
-        is_constant = all(each.is_constant for each in known) and name_of(func) not in DRAWING
-        text = f"{func}({self._listed(args, kwargs)})"
-        made = self._results(text, func, args, kwargs, is_constant)
-        self._note(made, self._count, is_constant)
+        kwargs, what = kwargs or {}, _operator(func)
+        self._is_constant = not what.draws
+        text = f"{what.name}({self._listed(args, kwargs)})"
+        is_constant = self._is_constant
+        made = self._results(text, func, args, kwargs, is_constant or what.is_view)
+        self._note(made, f"#{self._count}", is_constant, what.is_view)
         self._count += 1
         return made
 
-    def _results(self, text: str, func: Any, args: Any, kwargs: Any, is_constant: bool) -> Any:
+    def _results(self, text: str, func: Any, args: Any, kwargs: Any, is_easy: bool) -> Any:
         raise NotImplementedError
 
     def _listed(self, args: Any, kwargs: Any) -> str:
-        named = [f"{name}={self._text(each)}" for name, each in sorted(kwargs.items())]
-        return ", ".join([*map(self._text, args), *named])
+        texts = [self._text(each) for each in args]
+        if kwargs:
+            texts += [f"{name}={self._text(kwargs[name])}" for name in sorted(kwargs)]
+        return ", ".join(texts)
 
     def _text(self, value: Any) -> str:
         """Numbers by type and by all their bits."""
         if isinstance(value, torch.Tensor):
-            return self._names.of(value).name
+            _, name, is_constant = self._names.of(value)
+            self._is_constant = self._is_constant and is_constant
+            return name
         if isinstance(value, (list, tuple)):
-            return f"[{', '.join(map(self._text, value))}]"
-        if isinstance(value, _PLAIN):
-            return repr(value)
-        return type(value).__name__
+            return f"[{', '.join([self._text(each) for each in value])}]"
+        return repr(value) if isinstance(value, _PLAIN) else type(value).__name__
 
-    def _note(self, made: Any, number: int, is_constant: bool) -> None:
-        several = isinstance(made, (list, tuple))
-        for at, each in enumerate(_tensors(made)):
-            known = self._names.known(each)
+    def _note(self, made: Any, name: str, is_constant: bool, is_view: bool) -> None:
+        if isinstance(made, torch.Tensor):
+            known = self._names.known(made)
             if known is None:
-                name = f"#{number}.{at}" if several else f"#{number}"
-                self._names.add(each, name, is_constant)
-            elif known.is_constant and not is_constant:
-                self._names.add(each, known.name, False)
+                self._names.add(made, name, is_constant, is_view)
+            elif known[2] and not is_constant:
+                self._names.add(made, known[1], False, is_view)
+        elif isinstance(made, (list, tuple)):
+            for at, each in enumerate(made):
+                self._note(each, f"{name}.{at}", is_constant, is_view)
 
     def text_of(self, returned: Any) -> str:
         """What the module returns."""
@@ -206,10 +222,8 @@ class _Pass(TorchDispatchMode):
         return f"{', '.join(map(self._text, leaves))} as {spec}"
 
 
-_PLAIN = (
-    *(bool, int, float, complex, str, bytes, type(None)),
-    *(torch.dtype, torch.device, torch.layout, torch.memory_format),
-)
+#: Code that goes through each operator of a pass.
+CARRYING_OUT = _Pass.__torch_dispatch__.__code__
 
 
 class _Writing(_Pass):
@@ -219,7 +233,7 @@ class _Writing(_Pass):
         super().__init__(*how)
         self.lines: List[_Line] = []
 
-    def _results(self, text: str, func: Any, args: Any, kwargs: Any, is_constant: bool) -> Any:
+    def _results(self, text: str, func: Any, args: Any, kwargs: Any, is_easy: bool) -> Any:
         made = func(*args, **kwargs)
         self.lines.append(_Line(text, self._described(made)))
         return made
@@ -228,7 +242,7 @@ class _Writing(_Pass):
         if isinstance(made, torch.Tensor):
             known = self._names.known(made)
             if known is not None:
-                return _Again(known.name)
+                return _Again(known[1])
             is_dense = made.layout is torch.strided
             strides = made.stride() if is_dense else torch.empty(made.shape, device="meta").stride()
             return _Made(tuple(made.shape), tuple(strides), made.dtype, made.device)
@@ -246,12 +260,12 @@ class _Reading(_Pass):
         self._lines = lines
         self.found: Optional[str] = None
 
-    def _results(self, text: str, func: Any, args: Any, kwargs: Any, is_constant: bool) -> Any:
+    def _results(self, text: str, func: Any, args: Any, kwargs: Any, is_easy: bool) -> Any:
         line = self._lines[self._count] if self._count < len(self._lines) else None
         if self.found is not None or line is None or line.text != text:
             self.differs(text, "nothing" if line is None else line.text)
             raise Differs
-        if is_constant or _is_view(func):
+        if is_easy:
             return func(*args, **kwargs)
         return self._made(line.results, args, kwargs)
 
@@ -265,11 +279,19 @@ class _Reading(_Pass):
         if isinstance(results, _Made):
             return results.empty()
         if isinstance(results, _Again):
-            there = _tensors((args, kwargs))
-            return next(each for each in there if self._names.of(each).name == results.name)
+            return self._given((*args, *kwargs.values()), results.name)
         if type(results) in (list, tuple):
             return type(results)(self._made(each, args, kwargs) for each in results)
         return results
+
+    def _given(self, arguments: Sequence[Any], name: str) -> Any:
+        """The tensor of that name among an operator's arguments."""
+        for each in arguments:
+            if isinstance(each, (list, tuple)):
+                each = self._given(each, name)
+            if isinstance(each, torch.Tensor) and self._names.of(each)[1] == name:
+                return each
+        return None
 
     def end(self, text: str, then: str) -> None:
         """The module has returned."""

@@ -13,6 +13,7 @@ import weakref
 from typing import Any, Callable, Dict, Iterable, List, Optional, Sequence, Set, Tuple
 
 from . import kinds
+from .assumed import Assumed
 from .errors import Declined
 from .kinds import View
 
@@ -43,7 +44,6 @@ class _Group:
         self.absent: Set[str] = set()  # names that are not there
         self.places: List[Any] = []
         self.values: List[Any] = []
-        self.types: List[type] = []
         self.weak: List[Tuple[Any, Any]] = []
         self.same: List[Tuple[Any, int]] = []  # places of what is the value of another group
         self.is_gone = self.is_loose = False
@@ -63,14 +63,14 @@ class _Group:
         if self.absent and not self.absent.isdisjoint(content):
             return False
         now = [content[place] for place in self.places]
-        if now != self.values or list(map(type, now)) != self.types:
+        if not kinds.are_same(now, self.values):
             return False
         return all(content[place] is ref() for place, ref in self.weak)
 
     def changed_name(self, content: Any) -> str:
-        for place, value, kind in zip(self.places, self.values, self.types):
+        for place, value in zip(self.places, self.values):
             now = content[place] if _has(content, place) else _NOWHERE
-            if now is not value and (type(now) is not kind or now != value):
+            if not kinds.is_same(now, value):
                 return _joined(self.path, place)
         for place, ref in self.weak:
             if not _has(content, place) or content[place] is not ref():
@@ -90,10 +90,12 @@ def _joined(path: str, place: Any) -> str:
 
 class Watch:
     """`covered`: modules with their names, and which of their attributes are watched otherwise.
-    `held`: tensors that are."""
+    `held`: tensors that are. `assumed`: what nothing depends on."""
 
-    def __init__(self, covered: Iterable[Tuple[Any, str, Iterable[str]]], held: Any) -> None:
-        there = list(covered)
+    def __init__(
+        self, covered: Iterable[Tuple[Any, str, Iterable[str]]], held: Any, assumed: Assumed
+    ) -> None:
+        there, self._assumed = list(covered), assumed
         self._covered = {id(module): frozenset(names) for module, _, names in there}
         self._paths = {id(module): name for module, name, _ in there}
         self._held = {id(each) for each in held}
@@ -116,6 +118,8 @@ class Watch:
 
     def add(self, value: Any, path: str) -> None:
         """An object or class by itself."""
+        if id(value) in self._assumed.values:
+            return
         at = self._at.get((id(value), self._view_of_root(value)))
         if at is not None:
             self._fill(at)
@@ -203,7 +207,7 @@ class Watch:
         group, (_, value) = self._groups[at], self._seen[at]
         content = group.view.content(value)
         for place in places:
-            if place not in group.before:
+            if place not in group.before and not self._assumed.has(value, place):
                 group.before[place] = content[place]
                 self._noted(at, place, content[place])
 
@@ -259,7 +263,6 @@ class Watch:
     def _note_plain(self, group: _Group, place: Any, value: Any) -> None:
         group.places.append(place)
         group.values.append(kinds.copied(value))
-        group.types.append(type(value))
         self._count += kinds.size_of(value)
         if self._count > _MOST:
             path = _joined(group.path, place)
@@ -281,7 +284,10 @@ class Watch:
             group = self._groups[at]
             if not group.view.named or group.view is kinds.NAMESPACE or id(value) in self._covered:
                 continue
-            group.absent = self._names - set(group.view.content(value)) - set(group.before)
+            there = set(group.view.content(value)) | set(group.before)
+            group.absent = {
+                each for each in self._names - there if not self._assumed.has(value, each)
+            }
             if self._all:
                 group.order = list(group.view.content(value))
 
@@ -326,6 +332,10 @@ class Watch:
         return needed
 
     # ----------------------------------------------------------------------------------- watching
+
+    def paths(self) -> List[str]:
+        """Of all values."""
+        return [_joined(group.path, place) for group in self._groups for place in group.places]
 
     def check(self) -> None:
         """After a call of the network. Raises Declined for what it has changed itself."""
@@ -409,7 +419,7 @@ def _are_same(content: Any, before: Sequence[Any]) -> bool:
 
 
 def _put_back_plain(value: Any, copy: Any) -> None:
-    if value is copy or type(value) is not type(copy) or value == copy:
+    if type(value) is not type(copy) or kinds.is_same(value, copy):
         return
     if isinstance(value, list):
         value[:] = copy
