@@ -46,7 +46,7 @@ PATHS = {"CONVOY_STATE_DIR", "CONVOY_CACHE_DIR", "CONVOY_TUNE_FILE", "CONVOY_LIB
 NONSENSE = ("nonsense", "-1", "1e999", "0x", "\u0130", "1,5", " ", "ocl,,hip", "common;fuse")
 
 PYTHON = {"CONVOY_CHECK": SWITCH, "CONVOY_ROUTE": "'measured', 'convoy', 'graph'"}
-PYTHON["CONVOY_TORCH"] = SWITCH
+PYTHON["CONVOY_TORCH"] = PYTHON["CONVOY_STRICT"] = SWITCH
 PYTHON_PATHS = {"CONVOY_LIBRARY", "CONVOY_ROUTE_FILE"}
 
 
@@ -108,7 +108,7 @@ def test_nonsense_for_pytorch(value, monkeypatch):
     pytest.importorskip("torch")
     import convoy.torch
 
-    for name in "CONVOY_CHECK", "CONVOY_ROUTE":
+    for name in "CONVOY_CHECK", "CONVOY_ROUTE", "CONVOY_STRICT":
         with monkeypatch.context() as changed:
             changed.setenv(name, value)
             with pytest.raises(convoy.ArgumentError, match=f"^{name} is .*{PYTHON[name]}"):

@@ -11,6 +11,7 @@ import torch
 from torch import nn
 
 import convoy.torch
+import torch_hidden
 import torch_lacking
 import torch_networks
 from convoy.torch import _card, _cards, _kernels, _switch
@@ -326,6 +327,29 @@ def test_a_recorded_step_is_replayed():
             wanted = pair.other(x)
             gradients = torch.autograd.grad(wanted, list(pair.other.parameters()), ones)
         assert_same([y.detach(), *found], [wanted.detach(), *gradients])
+
+
+@torch.no_grad()
+def test_what_is_hidden_is_found():
+    """By calls that are counted; while they are recorded nothing is looked at."""
+    torch_hidden.reset()
+    net, x = torch_hidden.Net(torch_hidden.HIDDEN["memory"][0]), torch.randn(2, 2, 5, 5)
+    for _ in range(4):
+        net(x)
+    assert captured() == 3
+    torch_hidden.MEMORY.value = 5.0
+    with platform.recorded():
+        for _ in range(10):
+            net(x)
+    assert captured() == 13, ways()
+    for _ in range(6):
+        y = net(x)
+    with plainly():
+        wanted = net(x)
+    torch_hidden.reset()
+    assert captured() == 17
+    assert [why for _, why in ways() if "5.0) where aten.mul.Tensor(" in why], ways()
+    torch.testing.assert_close(y, wanted)
 
 
 def test_what_is_new_is_not_recorded():
