@@ -187,8 +187,8 @@ def report() -> str:
     """What the convolutions since enable() ran on, as a table: how many through Convoy, on which
     device, and why the others did not; of captured networks how often they ran, what they depend
     on, and when their code was compared last; what befell the device, and whether the CPU is used
-    in its place. After disable(), of the time before. Where several processes train together each line
-    begins with the rank."""
+    in its place. After disable(), of the time before. Where several processes train together each
+    line begins with the rank."""
     if _last is None:
         return "convoy.torch was not enabled"
     rank = _log.rank()
