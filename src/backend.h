@@ -10,7 +10,7 @@
 #ifndef CVY_BACKEND_H
 #define CVY_BACKEND_H
 
-#include "problem/operation.h"
+#include "command.h"
 
 /* ------------------------------------------------------------------------- what a device is */
 
@@ -36,11 +36,6 @@ static inline int64_t cvy_facts_memory(const cvy_facts *facts) {
 }
 
 /* ------------------------------------------------------------------------------- algorithms */
-
-#define CVY_MAX_PARAMS 12
-typedef struct cvy_params {
-  int32_t value[CVY_MAX_PARAMS];
-} cvy_params;
 
 /* One tunable parameter and the values it may take in ascending order, ended by 0. */
 typedef struct cvy_param {
@@ -89,37 +84,6 @@ typedef struct cvy_algorithm {
   int64_t error_reach;
 } cvy_algorithm;
 
-/* ------------------------------------------------------------------------------------- jobs */
-
-/* An operand: host memory for backends with host_memory, else a device array by number; number 0
- * or NULL is "absent". */
-typedef union cvy_operand {
-  float *host;
-  uint64_t id;
-} cvy_operand;
-
-/* One problem to carry out, its arrays in the order of its operation's row. With problem.accumulate
- * out[0] holds what is added to. What follows the arrays is what the launches of a job depend on.
- */
-typedef struct cvy_job {
-  cvy_operand in[CVY_MAX_INPUTS], out[CVY_MAX_OUTPUTS];
-  int32_t algorithm; /* row in the backend's table */
-  int32_t reserved;
-  cvy_params params;
-  cvy_problem problem; /* the last: only the bytes that count are copied */
-} cvy_job;
-
-/* A job without arrays. */
-static inline void cvy_job_set(cvy_job *job, const cvy_problem *problem, int32_t algorithm,
-                               const cvy_params *params) {
-  memset(job, 0, offsetof(cvy_job, problem));
-  job->algorithm = algorithm;
-  job->params = *params;
-  cvy_problem_copy(&job->problem, problem);
-}
-static inline size_t cvy_job_size(const cvy_job *job) {
-  return offsetof(cvy_job, problem) + cvy_problem_size(&job->problem);
-}
 static inline bool cvy_algorithm_serves(const cvy_algorithm *algorithm, const cvy_facts *facts) {
   char unread[192];
   cvy_text reason = cvy_text_in(unread, sizeof unread);
@@ -128,69 +92,6 @@ static inline bool cvy_algorithm_serves(const cvy_algorithm *algorithm, const cv
 static inline bool cvy_algorithm_does(const cvy_algorithm *algorithm, const cvy_problem *problem) {
   return algorithm->operations >> problem->operation & 1;
 }
-
-/* -------------------------------------------------------------------------------------- plans */
-
-/* Operands of a plan's steps that are arrays of their own begin at multiples of so many bytes. */
-enum {
-  CVY_PLACE_ALIGN = CVY_ARRAY_ALIGN * 4,
-  CVY_MAX_BASES = 1 << 15,
-  CVY_MAX_TAPS = CVY_MOST_READ + CVY_MAX_OUTPUTS
-};
-
-/* An operand of a plan's step in place of an array's number: from byte `at` of the plan's base
- * number `base` on, which is an array by the time the plan runs. */
-static inline cvy_operand cvy_place(int32_t base, int64_t at) {
-  return (cvy_operand){.id = (uint64_t)(base + 1) << 48 | (uint64_t)at};
-}
-static inline int32_t cvy_place_base(cvy_operand place) {
-  return (int32_t)(place.id >> 48) - 1;
-}
-static inline int64_t cvy_place_at(cvy_operand place) {
-  return (int64_t)(place.id & ((UINT64_C(1) << 48) - 1));
-}
-
-/* What the place of an operand is a multiple of, in bytes: parts of larger tensors begin wherever
- * their problem says that they may (problem/view.h). */
-static inline int64_t cvy_place_align(const cvy_problem *problem, const cvy_array *array) {
-  if (cvy_operation_of(problem)->begins_anywhere) return sizeof(float);
-  if (!cvy_array_view_is_part(&array->view)) return CVY_PLACE_ALIGN;
-  return cvy_array_view_alignment(&array->view) * (int64_t)sizeof(float);
-}
-
-/* The array that a base is: from byte `at` of array `id` on. */
-typedef struct cvy_base {
-  uint64_t id;
-  int64_t at;
-  int32_t constant; /* 1: its contents stay as they are while it is bound, run after run */
-  int32_t reserved;
-} cvy_base;
-
-/* Copies of an operand of a plan's step: `count` stretches of `bytes`, `stride` bytes apart, from
- * byte `offset` behind the place on, side by side into another array from its byte `to` on. */
-typedef struct cvy_tap {
-  cvy_operand from;
-  int64_t offset, bytes, stride, to;
-  int32_t count;
-  int32_t after; /* 1: when the step is done, else before it */
-} cvy_tap;
-/* Somebody else's allocator of device memory, in this process; called on the thread that gave the
- * command. `stream` is where the memory will be used first. */
-typedef struct cvy_allocator {
-  convoy_allocate_fn *allocate; /* NULL: the engine has memory of its own */
-  convoy_release_fn *release;
-  void *user;
-} cvy_allocator;
-
-/* What becomes of commands that go into the stream now. While they are recorded, to be carried out
- * later and again, nothing can be waited for, compiled, or allocated by the engine. */
-typedef enum cvy_recording {
-  CVY_NOT_RECORDING,
-  CVY_RECORDING_KNOWN,  /* the job came before: it can be recorded */
-  CVY_RECORDING_NEW,    /* it did not */
-  CVY_RECORDING_BROKEN, /* nothing can go into the stream until recording has ended */
-  CVY_RECORDINGS
-} cvy_recording;
 
 typedef struct cvy_usage {
   int64_t bytes, bytes_peak, bytes_held; /* device memory: in use, high-water mark, held */
@@ -219,8 +120,11 @@ typedef struct cvy_open_options {
   double *budget;          /* seconds the public call may still wait for the device: waits, also
                               later ones, are taken off. NULL: not bounded. Of this process only */
   cvy_spent *spent;        /* the same call's, of this process only. NULL: nobody asks */
-  double dispatch;         /* seconds one kernel launch should not exceed; 0: the engine's choice */
-  double build_wait;       /* seconds to wait for another process that compiles the same program */
+  const volatile int
+      *interrupt;    /* polled while an answer is waited for: ERR_INTERRUPTED, and the
+                  device is only good for closing. NULL: nobody interrupts. Of this process only */
+  double dispatch;   /* seconds one kernel launch should not exceed; 0: the engine's choice */
+  double build_wait; /* seconds to wait for another process that compiles the same program */
 } cvy_open_options;
 
 /* ---------------------------------------------------------------------------------- backend */
@@ -229,11 +133,11 @@ typedef struct cvy_device cvy_device; /* each backend has its own */
 
 /* A device that was still compiling, or running kernels for the first time, when a call's time was
  * over is no device that failed. It is left to itself: it compiles what it has been given, carries
- * out nothing more of it, and its commands fail until `clear`, which finds it empty. */
+ * out nothing more of it, and its commands fail until CVY_CLEAR, which finds it empty. */
 typedef enum cvy_behind {
   CVY_BEHIND_NOT, /* what fails has failed */
   CVY_BEHIND_STILL,
-  CVY_BEHIND_DONE /* it has compiled all of it: `clear` would not wait */
+  CVY_BEHIND_DONE /* it has compiled all of it: CVY_CLEAR would not wait */
 } cvy_behind;
 
 /* Does [begin, end) of what a backend's threads share. */
@@ -253,15 +157,16 @@ typedef struct cvy_packed {
  *
  * Device backends (host_memory false) execute commands in the order of their calls; calls may
  * return before the command is carried out. A command that fails makes the device faulted: the
- * failing and all later commands have no effect until `clear`; `wait` reports the fault. Every
- * command returns the device's ticket count after it through `ticket`, so that after a fault whose
- * number is F, results of tickets < F are good and of tickets >= F are not. */
+ * failing and all later commands have no effect until CVY_CLEAR; `wait` reports the fault. Tickets
+ * count commands: after a fault whose number is F, results of tickets < F are good and of tickets
+ * >= F are not. */
 typedef struct cvy_backend {
   const char *name;         /* "cpu", "ocl": prefix of its algorithms and device ids */
   const char *const *kinds; /* further prefixes of device ids, ended by NULL; NULL: none */
   bool host_memory; /* jobs take host pointers, run at once; no arrays: the entries marked [d] are
                        NULL */
   const cvy_algorithm *const *algorithms; /* ended by NULL, preferred first */
+  uint64_t commands;                      /* CVY_COMMAND_BIT of each kind that core may give it */
 
   /* ERR_ARGUMENT where a variable of the environment that the backend reads says what it may not:
    * looked at whichever device is opened. NULL: it reads none. */
@@ -280,33 +185,12 @@ typedef struct cvy_backend {
   void (*mark)(cvy_device *device, const char *file);
   const cvy_facts *(*facts)(const cvy_device *device);
 
-  /* [d] New array `id` (chosen by the caller, never 0, never reused) of `bytes` > 0, contents
-   * undefined. Release happens after what was enqueued before; it is carried out on a faulted
-   * device too, and an id that is not there is ignored. */
-  convoy_status (*allocate)(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
-  convoy_status (*release)(cvy_device *device, uint64_t id);
-  /* [d] New array `id` over memory on the device that belongs to somebody else, who may change it
-   * between commands; release leaves it alone. And where commands go from now on, behind all that
-   * came before: somebody else's stream. Both NULL, or ERR_UNSUPPORTED without a command, where the
-   * engine does not share its process with whoever that is, or knows no addresses. */
-  convoy_status (*adopt)(cvy_device *device, uint64_t id, uint64_t address, int64_t bytes,
-                         uint64_t *ticket);
-  convoy_status (*use_stream)(cvy_device *device, uint64_t stream);
-  /* [d] Where memory on the device comes from from now on, scratch memory too; what the engine has
-   * by then it keeps. NULL or ERR_UNSUPPORTED as above, and where commands are carried out on
-   * another thread than the caller's. */
-  convoy_status (*use_allocator)(cvy_device *device, const cvy_allocator *allocator);
-  /* [d] Until the next call memory is taken from here first, `bytes` at that address; 0: none.
-   * *taken: how much was taken since the call before, here or from the allocator. Nothing of it may
-   * be in use then. NULL if use_allocator is. */
-  convoy_status (*lend)(cvy_device *device, uint64_t address, int64_t bytes, int64_t *taken);
-  /* [d] Whether a job would be recorded now; its operands are not looked at. NULL: it never is. */
-  convoy_status (*recording)(cvy_device *device, const cvy_job *job, cvy_recording *out);
-  /* [d] New array `id` over `bytes` of array `of` from byte `at` on, a multiple of
-   * CVY_PLACE_ALIGN. It has the same contents, and its memory stays as long as one of the two is
-   * there. */
-  convoy_status (*part)(cvy_device *device, uint64_t id, uint64_t of, int64_t at, int64_t bytes,
-                        uint64_t *ticket);
+  /* Carries out a command, or takes it to be carried out. `reply` may be NULL where there is none;
+   * `ticket`, which may be NULL, changes with commands that have one. ERR_UNSUPPORTED, which is no
+   * fault, for kinds that it does not take. */
+  convoy_status (*execute)(cvy_device *device, const cvy_command *command, cvy_reply *reply,
+                           uint64_t *ticket);
+
   /* [d] Copies host memory in; the source may change when it returns. */
   convoy_status (*write)(cvy_device *device, uint64_t id, const void *from, int64_t bytes,
                          uint64_t *ticket);
@@ -324,65 +208,22 @@ typedef struct cvy_backend {
   convoy_status (*fetch)(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
   bool (*fetched)(const cvy_device *device, uint64_t ticket);
   convoy_status (*collect)(cvy_device *device, uint64_t ticket, void *to, int64_t bytes);
-  /* The same for a part of the array, from byte `offset` on, of memory that is the engine's until
-   * command *ticket is done: only then may the source change, and only then is the copy there. The
-   * lane's engine must have them: large arrays travel in parts, so that copying, transfers and jobs
-   * overlap. NULL elsewhere. */
-  convoy_status (*write_part)(cvy_device *device, uint64_t id, int64_t offset, const void *from,
-                              int64_t bytes, uint64_t *ticket);
-  convoy_status (*read_part)(cvy_device *device, uint64_t id, int64_t offset, void *to,
-                             int64_t bytes, uint64_t *ticket);
   /* [d] Host memory that many transfers will come from and go to: the engine may prepare it, so
    * that they are faster. Withdraw it before it is given back; closing the device withdraws all. A
    * failure costs speed only. NULL: there is nothing to prepare. */
   void (*host_offer)(cvy_device *device, void *memory, int64_t bytes);
   void (*host_withdraw)(cvy_device *device, void *memory);
-  /* [d] Device array to device array; [d] all bytes 0. */
-  convoy_status (*copy)(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
-                        uint64_t *ticket);
-  convoy_status (*zero)(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket);
-
-  /* Carries out a job; with host_memory it is done on return. ticket may be NULL. */
-  convoy_status (*run)(cvy_device *device, const cvy_job *job, uint64_t *ticket);
-
-  /* [d] Plans: steps that one command carries out, one after the other, again and again. A plan is
-   * a number chosen by the caller, never 0, never reused; it is there from its first step on, which
-   * is appended to it like all others: a job whose operands are places, or a copy from place to
-   * place. plan_bind says which arrays its bases from number `first` on are; they stay so until
-   * bound anew. plan_run draws the random numbers of run `run`; its ticket is that of its last
-   * step, each of which has one. All NULL: there are no plans. */
-  convoy_status (*plan_job)(cvy_device *device, uint64_t plan, const cvy_job *job);
-  convoy_status (*plan_copy)(cvy_device *device, uint64_t plan, cvy_operand from, cvy_operand to,
-                             int64_t bytes);
-  convoy_status (*plan_bind)(cvy_device *device, uint64_t plan, int32_t first, int32_t count,
-                             const cvy_base *to);
-  convoy_status (*plan_run)(cvy_device *device, uint64_t plan, uint64_t run, uint64_t *ticket);
-  /* In the plan's next run, and only there, what step `step` reads and makes is copied to array
-   * `to`. `count` is at most CVY_MAX_TAPS. */
-  convoy_status (*plan_tap)(cvy_device *device, uint64_t plan, int32_t step, uint64_t to,
-                            int32_t count, const cvy_tap *taps);
-  /* A plan that is not there is no error. */
-  convoy_status (*plan_drop)(cvy_device *device, uint64_t plan);
-  /* The step of a plan that ticket `ticket` was, from 0 on; -1: none, or it is too long ago. Of the
-   * lane, whose tickets are whole commands: the step that the last fault came from. */
+  /* [d] The step of a plan that ticket `ticket` was, from 0 on; -1: none, or it is too long ago. Of
+   * the lane, whose tickets are whole commands: the step that the last fault came from. NULL: there
+   * are no plans. */
   int32_t (*plan_step)(const cvy_device *device, uint64_t ticket);
 
-  /* [d] Compiles what the job needs and leaves it in the caches of programs for other processes,
-   * without carrying it out; its operands are not looked at. Whether it fails or not, no command is
-   * touched. After ERR_INTERRUPTED (`interrupt`, as in wait) the device is only good for closing.
-   * NULL: there is nothing to compile. */
-  convoy_status (*build)(cvy_device *device, const cvy_job *job, const volatile int *interrupt);
-  /* [d] Has the device compile what the job needs when it comes to it, for its own use; with
-   * `launch` also what its driver leaves to a kernel's first launch, as those of processors do.
-   * Nobody waits and nobody hears of a failure; where there is no room, or it has been asked
-   * before, nothing happens. A device that is behind takes it too. NULL if `build` is. */
-  void (*prepare)(cvy_device *device, const cvy_job *job, bool launch);
   /* [d] Looks, without waiting, whether the device is behind, and still gets on: where it does not,
    * it fails now. `at` (may be NULL) gets the job that it is at, as far as that is known, else one
    * whose algorithm is -1. NULL: it never is behind. */
   cvy_behind (*behind)(cvy_device *device, cvy_job *at);
   /* [d] Waits until command `ticket` is under way, so that all it needed is compiled. Fails as wait
-   * does, which then says more. NULL if `build` is. */
+   * does, which then says more. NULL: there is nothing to compile. */
   convoy_status (*begun)(cvy_device *device, uint64_t ticket, const volatile int *interrupt);
 
   /* [d] Waits until all commands up to `ticket` are done. On a fault among them returns its status
@@ -394,13 +235,6 @@ typedef struct cvy_backend {
   /* [d] Looks, without waiting, how far the device is, and tells its observer. False: looking again
    * would show nothing new before the next command. NULL: it cannot say. */
   bool (*poll)(cvy_device *device);
-  /* [d] Makes a faulted device usable again, or one that is behind, for which it waits. *emptied
-   * becomes true, with any status, if what was on the device is lost: all arrays are gone, tickets
-   * go on counting. An engine that is called with it true drops its arrays and plans itself.
-   * ERR_DEADLINE: not now (the budget is spent, or it was started anew too often recently); later
-   * calls may ask again. ERR_DEVICE: it is gone for good. */
-  convoy_status (*clear)(cvy_device *device, bool *emptied);
-
   /* [d] Host memory that the device's process can reach without a copy; `read` and `write`
    * recognise pointers into it; the device fills it itself, and nothing lands there any more once
    * `read` is back. May be NULL: ordinary memory serves. Memory outlives its device: host_free may
@@ -414,12 +248,14 @@ typedef struct cvy_backend {
   /* Parts [0, count) among the threads that jobs run on, and is back when all is done; from inside
    * a part it does all on the calling thread. Only with host_memory. */
   void (*share)(cvy_device *device, int64_t count, cvy_range_task *task, void *arg);
-  /* Measured peaks: FMA GFLOP/s and copy GB/s (read plus written). */
-  convoy_status (*peak)(cvy_device *device, double *gflops, double *gigabytes);
   /* Adds in words whose threads the loops of a device opened with so many threads (0: its default)
    * run on, and which library computes products. NULL: it has no loops in this process. */
   void (*team)(int32_t threads, cvy_text *words);
 } cvy_backend;
+
+static inline bool cvy_backend_takes(const cvy_backend *backend, cvy_command_kind kind) {
+  return backend->commands >> kind & 1;
+}
 
 extern const cvy_backend cvy_backend_cpu;
 extern const cvy_backend cvy_backend_ocl; /* the lane: OpenCL in a worker, or in a thread here */

@@ -216,11 +216,14 @@ convoy_status cvy_plan_problem(convoy_context *context, const char *name, const 
 }
 
 convoy_status cvy_measure_peak(convoy_context *context, double *gflops, double *gigabytes) {
-  double unused;
-  if (!gflops) gflops = &unused;
-  if (!gigabytes) gigabytes = &unused;
+  const cvy_engine *cpu = &context->cpu;
+  const cvy_command command = {.kind = CVY_PEAK};
+  cvy_reply reply;
   convoy_status status = cvy_device_check(context);
   if (status) return status;
-  if (context->device.device) return cvy_launch_peak(context, gflops, gigabytes);
-  return context->cpu.backend->peak(context->cpu.device, gflops, gigabytes);
+  status = context->device.device ? cvy_launch_peak(context, &reply)
+                                  : cpu->backend->execute(cpu->device, &command, &reply, NULL);
+  if (gflops && !status) *gflops = reply.gflops;
+  if (gigabytes && !status) *gigabytes = reply.gigabytes;
+  return status;
 }

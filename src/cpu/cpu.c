@@ -135,10 +135,9 @@ static cvy_cpu_call call_of(const cvy_device *device, const cvy_job *job) {
   return call;
 }
 
-static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
+static convoy_status run(cvy_device *device, const cvy_job *job) {
   const cvy_cpu_row *row = (const cvy_cpu_row *)cvy_cpu_algorithms[job->algorithm];
   const cvy_algorithm *algorithm = &row->algorithm;
-  if (ticket) *ticket = 0;
   if (cvy_problem_empty(&job->problem)) {
     run_empty(job);
     return CONVOY_OK;
@@ -161,9 +160,17 @@ static void usage(const cvy_device *device, cvy_usage *out) {
                      .stalls = cvy_watchdog_stalls(device->watchdog)};
 }
 
-static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes) {
-  *gflops = cvy_peak_gflops(device->threads, device->simd);
-  return cvy_peak_copy(device->threads, gigabytes);
+static convoy_status peak(cvy_device *device, cvy_reply *reply) {
+  reply->gflops = cvy_peak_gflops(device->threads, device->simd);
+  return cvy_peak_copy(device->threads, &reply->gigabytes);
+}
+
+static convoy_status execute(cvy_device *device, const cvy_command *command, cvy_reply *reply,
+                             uint64_t *ticket) {
+  (void)ticket;
+  if (command->kind == CVY_RUN) return run(device, command->job);
+  if (command->kind == CVY_PEAK) return peak(device, reply);
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED, "cpu: no command %u", command->kind);
 }
 
 typedef struct shared_loop {
@@ -195,14 +202,14 @@ const cvy_backend cvy_backend_cpu = {
     .name = "cpu",
     .host_memory = true,
     .algorithms = cvy_cpu_algorithms,
+    .commands = CVY_COMMAND_BIT(CVY_RUN) | CVY_COMMAND_BIT(CVY_PEAK),
     .check = cvy_simd_check,
     .list = list,
     .open = open_device,
     .close = close_device,
     .facts = facts,
-    .run = run,
+    .execute = execute,
     .usage = usage,
     .share = share,
-    .peak = peak,
     .team = describe,
 };

@@ -220,7 +220,7 @@ static bool is_full(cvy_channel *channel, uint64_t number) {
 
 static void put(cvy_channel *channel, const cvy_command *command, uint64_t number) {
   cvy_wire *wire = channel->wire;
-  cvy_wire_copy_command(&wire->slots[number % CVY_WIRE_SLOTS], command);
+  cvy_wire_put_command(&wire->slots[number % CVY_WIRE_SLOTS], command);
   channel->posted = number;
   atomic_store(&wire->posted, number);
   if (channel->behind) atomic_store(&wire->wanted, number);
@@ -389,8 +389,7 @@ static convoy_status free_number(const cvy_channel *channel, uint32_t *number) {
  * failed. A worker that has no room for the block has understood. */
 static convoy_status hand_over(cvy_channel *channel, const cvy_lane_block *block) {
   cvy_wire_reply reply;
-  const cvy_command command = {
-      .kind = CVY_WIRE_MAP, .block = block->number, .bytes = (int64_t)block->shared.bytes};
+  const cvy_command command = {CVY_MAP, .map = {block->number, (int64_t)block->shared.bytes}};
   const cvy_wire_frame frame = cvy_wire_memory_frame(&command, channel->posted + 1);
   char why[sizeof channel->why];
   convoy_status status = cvy_pass_send(channel->socket, &frame, sizeof frame, block->shared.fd);
@@ -425,7 +424,7 @@ convoy_status cvy_channel_map(cvy_channel *channel, size_t bytes, bool inherit,
 }
 
 void cvy_channel_unmap(cvy_channel *channel, cvy_lane_block *block) {
-  cvy_command command = {.kind = CVY_WIRE_UNMAP, .block = block->number};
+  const cvy_command command = {CVY_UNMAP, .unmap = {block->number}};
   /* A worker that is gone needs no telling. */
   if (!cvy_channel_post(channel, &command, NULL)) {
     channel->blocks[block->number] = false;

@@ -7,7 +7,6 @@
 #include "worker/abandoned.h"
 #include "worker/lane_behind.h"
 #include "worker/lane_memory.h"
-#include "worker/lane_plans.h"
 #include "worker/zero_copy.h"
 
 /* Of the deadline for compiling: as long a process may wait for another one's compiler, which may
@@ -50,12 +49,12 @@ static convoy_status ask_list(cvy_channel *channel, const cvy_open_options *opti
                               cvy_deadlines *deadlines, cvy_facts *out, int32_t capacity,
                               int32_t *count) {
   cvy_wire_reply reply;
-  const cvy_command command = {.kind = CVY_WIRE_LIST, .options = *options};
+  const cvy_command command = {CVY_LIST, .options = options};
   convoy_status status =
       cvy_channel_open(channel, options->isolation, deadlines, options->budget, 0);
   if (status) return status;
   status = cvy_channel_ask(channel, &command, NULL, &reply);
-  if (!status) *count = reply.count;
+  if (!status) *count = reply.devices;
   for (int32_t i = 0; i < *count && i < capacity; i++)
     cvy_wire_get_facts(channel->wire, i, &out[i]);
   cvy_channel_close(channel);
@@ -89,10 +88,10 @@ static convoy_status check(void) {
 
 static convoy_status ask_open(cvy_device *device, cvy_facts *facts) {
   cvy_wire_reply reply;
-  cvy_command command = {.kind = CVY_WIRE_OPEN, .index = device->index, .options = device->options};
-  command.options.dispatch = device->deadlines.dispatch;
-  command.options.build_wait =
-      WAIT_SHARE * cvy_deadline(&device->deadlines, CVY_DEADLINE_COMPILE, false);
+  cvy_open_options options = device->options;
+  const cvy_command command = {CVY_OPEN, .open = {device->index}, .options = &options};
+  options.dispatch = device->deadlines.dispatch;
+  options.build_wait = WAIT_SHARE * cvy_deadline(&device->deadlines, CVY_DEADLINE_COMPILE, false);
   convoy_status status = cvy_channel_ask(&device->channel, &command, NULL, &reply);
   if (!status) cvy_wire_get_facts(device->channel.wire, 0, facts);
   return status;
@@ -163,154 +162,6 @@ static const cvy_facts *facts(const cvy_device *device) {
   return &device->facts;
 }
 
-/* --------------------------------------------------------------------------- commands */
-
-static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
-  cvy_command command;
-  cvy_wire_begin(&command, CVY_WIRE_ALLOCATE);
-  command.id = id;
-  command.bytes = bytes;
-  return cvy_channel_post(&device->channel, &command, ticket);
-}
-
-static void command_of(cvy_wire_kind kind, const cvy_job *job, cvy_command *out) {
-  cvy_wire_begin(out, kind);
-  memcpy(&out->job, job, cvy_job_size(job));
-}
-
-/* Addresses and streams are those of one process, and of CUDA or HIP. */
-static convoy_status shares_process(const cvy_device *device) {
-  const char *id = device->facts.info.id;
-  if (device->facts.runtime == CVY_RUNTIME_OPENCL)
-    return cvy_fail(CONVOY_ERR_UNSUPPORTED,
-                    "%s is reached through OpenCL, which knows no addresses of CUDA or HIP; open "
-                    "the card as cuda:N or hip:N",
-                    id);
-  if (device->channel.peer.kind == CVY_PEER_PROCESS)
-    return cvy_fail(CONVOY_ERR_UNSUPPORTED,
-                    "%s is in a worker process, which has other addresses; open it with isolation "
-                    "caller or none",
-                    id);
-  return CONVOY_OK;
-}
-
-static convoy_status adopt(cvy_device *device, uint64_t id, uint64_t address, int64_t bytes,
-                           uint64_t *ticket) {
-  cvy_command command;
-  convoy_status status = shares_process(device);
-  if (status) return status;
-  cvy_wire_begin(&command, CVY_WIRE_ADOPT);
-  command.id = id;
-  command.to = address;
-  command.bytes = bytes;
-  return cvy_channel_post(&device->channel, &command, ticket);
-}
-
-static convoy_status use_stream(cvy_device *device, uint64_t stream) {
-  cvy_command command;
-  cvy_wire_reply reply;
-  convoy_status status = shares_process(device);
-  if (status) return status;
-  cvy_wire_begin(&command, CVY_WIRE_USE_STREAM);
-  command.to = stream;
-  return cvy_channel_ask(&device->channel, &command, NULL, &reply);
-}
-
-static convoy_status use_allocator(cvy_device *device, const cvy_allocator *allocator) {
-  cvy_command command;
-  cvy_wire_reply reply;
-  convoy_status status = shares_process(device);
-  if (status) return status;
-  if (device->channel.peer.kind != CVY_PEER_CALLER)
-    return cvy_fail(CONVOY_ERR_UNSUPPORTED,
-                    "%s has a thread of its own, on which an allocator cannot be called; open it "
-                    "with isolation caller",
-                    device->facts.info.id);
-  cvy_wire_begin(&command, CVY_WIRE_USE_ALLOCATOR);
-  command.allocator = *allocator;
-  return cvy_channel_ask(&device->channel, &command, NULL, &reply);
-}
-
-static convoy_status lend(cvy_device *device, uint64_t address, int64_t bytes, int64_t *taken) {
-  cvy_command command;
-  cvy_wire_reply reply;
-  cvy_wire_begin(&command, CVY_WIRE_LEND);
-  command.to = address;
-  command.bytes = bytes;
-  convoy_status status = cvy_channel_ask(&device->channel, &command, NULL, &reply);
-  *taken = status ? 0 : reply.bytes;
-  return status;
-}
-
-static convoy_status recording(cvy_device *device, const cvy_job *job, cvy_recording *out) {
-  cvy_command command;
-  cvy_wire_reply reply;
-  command_of(CVY_WIRE_RECORDING, job, &command);
-  convoy_status status = cvy_channel_ask(&device->channel, &command, NULL, &reply);
-  if (status) return status;
-  *out = reply.count < CVY_RECORDINGS ? (cvy_recording)reply.count : CVY_RECORDING_BROKEN;
-  return CONVOY_OK;
-}
-
-static convoy_status part(cvy_device *device, uint64_t id, uint64_t of, int64_t at, int64_t bytes,
-                          uint64_t *ticket) {
-  cvy_command command;
-  cvy_wire_begin(&command, CVY_WIRE_PART);
-  command.id = id;
-  command.to = of;
-  command.offset = at;
-  command.bytes = bytes;
-  return cvy_channel_post(&device->channel, &command, ticket);
-}
-
-static convoy_status release(cvy_device *device, uint64_t id) {
-  cvy_command command;
-  cvy_wire_begin(&command, CVY_WIRE_RELEASE);
-  command.id = id;
-  return cvy_channel_post(&device->channel, &command, NULL);
-}
-
-static convoy_status copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
-                          uint64_t *ticket) {
-  cvy_command command;
-  cvy_wire_begin(&command, CVY_WIRE_COPY);
-  command.id = from;
-  command.to = to;
-  command.bytes = bytes;
-  return cvy_channel_post(&device->channel, &command, ticket);
-}
-
-static convoy_status zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
-  cvy_command command;
-  cvy_wire_begin(&command, CVY_WIRE_ZERO);
-  command.id = id;
-  command.bytes = bytes;
-  return cvy_channel_post(&device->channel, &command, ticket);
-}
-
-static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
-  cvy_command command;
-  cvy_wire_begin_job(CVY_WIRE_RUN, job, &command);
-  return cvy_channel_post(&device->channel, &command, ticket);
-}
-
-static convoy_status build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
-  cvy_wire_reply reply;
-  cvy_command command;
-  cvy_wire_begin_job(CVY_WIRE_BUILD, job, &command);
-  return cvy_channel_ask(&device->channel, &command, interrupt, &reply);
-}
-
-static convoy_status begun(cvy_device *device, uint64_t ticket, const volatile int *interrupt) {
-  convoy_status status = cvy_channel_taken(&device->channel, ticket, interrupt);
-  return status ? status : cvy_channel_fault(&device->channel, ticket, NULL);
-}
-
-static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
-                              uint64_t *fault) {
-  return cvy_channel_wait(&device->channel, ticket, interrupt, fault);
-}
-
 /* ------------------------------------------------------------------------------ recovery */
 
 static bool is_same(const cvy_facts *a, const cvy_facts *b) {
@@ -352,28 +203,108 @@ static convoy_status restart(cvy_device *device) {
   return status;
 }
 
-static convoy_status clear(cvy_device *device, bool *emptied) {
+static convoy_status clear(cvy_device *device, cvy_reply *reply) {
   cvy_channel *channel = &device->channel;
-  cvy_wire_reply reply;
-  cvy_command command = {.kind = CVY_WIRE_CLEAR, .count = channel->behind};
-  *emptied = channel->behind;
+  cvy_wire_reply unread;
+  const cvy_command command = {CVY_CLEAR, .clear = {channel->behind}};
+  reply->emptied = channel->behind;
   if (channel->behind) cvy_channel_catch_up(channel);
   if (channel->behind) return cvy_fail(CONVOY_ERR_DEADLINE, "%s", channel->why);
-  if (!channel->lost && !cvy_channel_ask(channel, &command, NULL, &reply)) return CONVOY_OK;
+  if (!channel->lost && !cvy_channel_ask(channel, &command, NULL, &unread)) return CONVOY_OK;
   /* A device that cannot even be cleared needs a fresh process. */
   cvy_channel_lose(channel, CONVOY_ERR_DEVICE, cvy_last_error());
-  *emptied = true;
+  reply->emptied = true;
   return restart(device);
 }
 
-static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes) {
-  cvy_wire_reply reply;
-  cvy_command command = {.kind = CVY_WIRE_PEAK};
-  convoy_status status = cvy_channel_ask(&device->channel, &command, NULL, &reply);
-  if (status) return status;
-  *gflops = reply.gflops;
-  *gigabytes = reply.gigabytes;
+/* --------------------------------------------------------------------------- commands */
+
+static convoy_status ask(cvy_device *device, const cvy_command *command, cvy_reply *reply) {
+  cvy_wire_reply got;
+  convoy_status status =
+      cvy_channel_ask(&device->channel, command, device->options.interrupt, &got);
+  if (!status && reply) *reply = got.answer;
+  return status;
+}
+
+/* Addresses and streams are those of one process, and of CUDA or HIP. */
+static convoy_status shares_process(const cvy_device *device) {
+  const char *id = device->facts.info.id;
+  if (device->facts.runtime == CVY_RUNTIME_OPENCL)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                    "%s is reached through OpenCL, which knows no addresses of CUDA or HIP; open "
+                    "the card as cuda:N or hip:N",
+                    id);
+  if (device->channel.peer.kind == CVY_PEER_PROCESS)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                    "%s is in a worker process, which has other addresses; open it with isolation "
+                    "caller or none",
+                    id);
   return CONVOY_OK;
+}
+
+/* A thread of its own could not call what belongs to the caller's. */
+static convoy_status shares_thread(const cvy_device *device) {
+  convoy_status status = shares_process(device);
+  if (status || device->channel.peer.kind == CVY_PEER_CALLER) return status;
+  return cvy_fail(CONVOY_ERR_UNSUPPORTED,
+                  "%s has a thread of its own, on which an allocator cannot be called; open it "
+                  "with isolation caller",
+                  device->facts.info.id);
+}
+
+/* As many at a time as a slot of the ring holds. */
+static convoy_status bind(cvy_device *device, const cvy_command *command) {
+  cvy_command some = *command;
+  convoy_status status = CONVOY_OK;
+  int32_t left = command->plan_bind.count;
+  for (; left > 0 && !status; left -= some.plan_bind.count) {
+    some.plan_bind.count = left < CVY_WIRE_BASES ? left : CVY_WIRE_BASES;
+    status = cvy_channel_post(&device->channel, &some, NULL);
+    some.plan_bind.first += some.plan_bind.count;
+    some.bases += some.plan_bind.count;
+  }
+  return status;
+}
+
+static convoy_status post(cvy_device *device, const cvy_command *command, uint64_t *ticket) {
+  if (command->kind == CVY_PLAN_BIND) return bind(device, command);
+  if (command->kind == CVY_PREPARE) return cvy_lane_prepare(device, command);
+  if (!cvy_command_has_ticket(command->kind)) ticket = NULL;
+  return cvy_channel_post(&device->channel, command, ticket);
+}
+
+static convoy_status admit(const cvy_device *device, uint32_t kind) {
+  if (kind == CVY_ADOPT || kind == CVY_USE_STREAM) return shares_process(device);
+  return kind == CVY_USE_ALLOCATOR ? shares_thread(device) : CONVOY_OK;
+}
+
+static convoy_status execute(cvy_device *device, const cvy_command *command, cvy_reply *reply,
+                             uint64_t *ticket) {
+  if (reply) *reply = (cvy_reply){0};
+  if (command->kind == CVY_CLEAR) return clear(device, reply);
+  convoy_status status = admit(device, command->kind);
+  if (status) return status;
+  bool replies = cvy_wire_rows[command->kind].flags & CVY_WIRE_REPLIES;
+  return replies ? ask(device, command, reply) : post(device, command, ticket);
+}
+
+static convoy_status begun(cvy_device *device, uint64_t ticket, const volatile int *interrupt) {
+  convoy_status status = cvy_channel_taken(&device->channel, ticket, interrupt);
+  return status ? status : cvy_channel_fault(&device->channel, ticket, NULL);
+}
+
+static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
+                              uint64_t *fault) {
+  return cvy_channel_wait(&device->channel, ticket, interrupt, fault);
+}
+
+/* Of the fault that is known, or of a worker that is gone. */
+static int32_t plan_step(const cvy_device *device, uint64_t ticket) {
+  (void)ticket;
+  const cvy_channel *channel = &device->channel;
+  if (channel->lost) return channel->step;
+  return atomic_load(&channel->wire->fault) ? channel->wire->fault_step : -1;
 }
 
 /* -------------------------------------------------------------------------- transfers */
@@ -450,44 +381,25 @@ const cvy_backend cvy_backend_ocl = {
     .kinds = kinds + 1,
     .host_memory = false,
     .algorithms = cvy_ocl_algorithms,
+    .commands = UINT64_MAX,
     .check = check,
     .list = list,
     .open = open_device,
     .close = close_device,
     .facts = facts,
-    .allocate = allocate,
-    .release = release,
-    .adopt = adopt,
-    .use_stream = use_stream,
-    .part = part,
-    .use_allocator = use_allocator,
-    .lend = lend,
-    .recording = recording,
+    .execute = execute,
     .write = write_array,
     .pack = pack,
     .read = read_array,
     .fetch = fetch,
     .fetched = fetched,
     .collect = collect,
-    .copy = copy,
-    .zero = zero,
-    .run = run,
-    .plan_job = cvy_lane_plan_job,
-    .plan_copy = cvy_lane_plan_copy,
-    .plan_bind = cvy_lane_plan_bind,
-    .plan_tap = cvy_lane_plan_tap,
-    .plan_run = cvy_lane_plan_run,
-    .plan_drop = cvy_lane_plan_drop,
-    .plan_step = cvy_lane_plan_step,
-    .build = build,
-    .prepare = cvy_lane_prepare,
+    .plan_step = plan_step,
     .behind = cvy_lane_behind,
     .begun = begun,
     .wait = wait_for,
     .mark = mark,
-    .clear = clear,
     .host_alloc = host_alloc,
     .host_free = host_free,
     .usage = usage,
-    .peak = peak,
 };

@@ -27,19 +27,19 @@ static uint64_t *place_of(uint64_t asked[], uint64_t hash) {
 
 /* What is to be launched, and was to be compiled before, is no further program. Who asks looks
  * after one that is behind, too. */
-void cvy_lane_prepare(cvy_device *device, const cvy_job *job, bool launch) {
+convoy_status cvy_lane_prepare(cvy_device *device, const cvy_command *command) {
   cvy_channel *channel = &device->channel;
-  cvy_command command;
-  uint64_t hash = cvy_hash(0, job, cvy_job_size(job)), own = hash + launch;
+  cvy_command told = *command;
+  bool launches = command->prepare.launches;
+  uint64_t hash = cvy_hash(0, command->job, cvy_job_size(command->job)), own = hash + launches;
   uint64_t *place = place_of(device->asked, own);
   cvy_channel_behind(channel);
-  if (*place == own) return;
-  cvy_wire_begin_job(CVY_WIRE_PREPARE, job, &command);
-  command.count = launch;
-  command.index = !launch || *place_of(device->asked, hash) != hash;
-  if (!cvy_channel_put(channel, &command)) return;
+  if (*place == own) return CONVOY_OK;
+  told.prepare.counts = !launches || *place_of(device->asked, hash) != hash;
+  if (!cvy_channel_put(channel, &told)) return CONVOY_OK;
   *place = own;
-  channel->notice.asked += (uint64_t)command.index;
+  channel->notice.asked += (uint64_t)told.prepare.counts;
+  return CONVOY_OK;
 }
 
 static int32_t rows_of(const cvy_algorithm *const *table) {
@@ -51,20 +51,19 @@ static int32_t rows_of(const cvy_algorithm *const *table) {
 /* What a run was at that failed while somebody waited for it, its results tell. The worker may have
  * written over its ring. */
 static bool tells(const cvy_channel *channel, const cvy_command *command) {
-  bool is_it =
-      command->kind == CVY_WIRE_PREPARE || (command->kind == CVY_WIRE_RUN && channel->behind);
+  bool is_it = command->kind == CVY_PREPARE || (command->kind == CVY_RUN && channel->behind);
   return is_it && !cvy_wire_check_command(command, rows_of(cvy_ocl_algorithms));
 }
 
 /* Of the command that the worker has not done with. */
 static void job_at(const cvy_channel *channel, cvy_job *out) {
-  cvy_command command = {.kind = CVY_WIRE_KINDS};
+  cvy_wire_slot slot;
   out->algorithm = -1;
   if (!channel->wire || !channel->lost) return;
   uint64_t number = atomic_load(&channel->wire->taken) + 1;
   if (number > channel->posted) return;
-  cvy_wire_copy_command(&command, &channel->wire->slots[number % CVY_WIRE_SLOTS]);
-  if (tells(channel, &command)) memcpy(out, &command.job, cvy_job_size(&command.job));
+  cvy_wire_get_command(&channel->wire->slots[number % CVY_WIRE_SLOTS], &slot);
+  if (tells(channel, &slot.command)) memcpy(out, &slot.with.job, cvy_job_size(&slot.with.job));
 }
 
 cvy_behind cvy_lane_behind(cvy_device *device, cvy_job *at) {

@@ -151,25 +151,29 @@ static void settle(cvy_server *server, uint64_t number) {
   cvy_doorbell_ring(&server->wire->progress);
 }
 
+/* What is void still has its programs compiled. */
 static convoy_status prepare_alone(cvy_server *server, const cvy_command *command) {
-  bool has_job = command->kind == CVY_WIRE_RUN || command->kind == CVY_WIRE_PLAN_JOB;
-  return has_job ? cvy_server_prepare(server, command, true) : CONVOY_OK;
+  cvy_command alone = {CVY_PREPARE, .prepare = {.launches = 1}, .job = command->job};
+  bool has_job = command->kind == CVY_RUN || command->kind == CVY_PLAN_JOB;
+  return has_job ? cvy_server_execute(server, &alone) : CONVOY_OK;
 }
 
-static convoy_status handle(cvy_server *server, const cvy_command *command, uint64_t number) {
+static convoy_status handle(cvy_server *server, cvy_command *command, uint64_t number) {
   convoy_status status = cvy_wire_check_command(command, server->rows);
   if (status) return status;
-  const cvy_handler *handler = &cvy_handlers[command->kind];
-  if (!handler->no_device && !server->device)
+  const cvy_wire_row *row = &cvy_wire_rows[command->kind];
+  bool replies = row->flags & CVY_WIRE_REPLIES, always = row->flags & CVY_WIRE_WHILE_FAULT;
+  if (!(row->flags & CVY_WIRE_NO_DEVICE) && !server->device)
     return cvy_fail(CONVOY_ERR_DEVICE, "worker has no device open");
-  if (server->faulted && !handler->while_fault) {
-    if (!handler->replies) return CONVOY_OK;
+  if (server->faulted && !always) {
+    if (!replies) return CONVOY_OK;
     return cvy_fail(CONVOY_ERR_DEVICE, "device has failed: %s", server->wire->fault_sentence);
   }
   bool is_void = number <= atomic_load(&server->wire->void_to);
-  if (is_void && !handler->while_fault && !handler->replies) return prepare_alone(server, command);
-  set_phase(server, handler->phase);
-  return handler->handle(server, command);
+  if (is_void && !always && !replies) return prepare_alone(server, command);
+  set_phase(server, (cvy_phase)row->phase);
+  if (replies) server->wire->reply.answer = (cvy_reply){0};
+  return cvy_server_execute(server, command);
 }
 
 static void reply(cvy_server *server, convoy_status status) {
@@ -178,10 +182,10 @@ static void reply(cvy_server *server, convoy_status status) {
   cvy_text_copy(out->sentence, sizeof out->sentence, status ? cvy_last_error() : "");
 }
 
-static void execute(cvy_server *server, const cvy_command *command, uint64_t number) {
+static void execute(cvy_server *server, cvy_command *command, uint64_t number) {
   convoy_status status = handle(server, command, number);
   server->engine_tickets[number % CVY_SERVER_WINDOW] = server->engine_ticket;
-  if (command->kind < CVY_WIRE_KINDS && cvy_handlers[command->kind].replies)
+  if (command->kind < CVY_COMMANDS && cvy_wire_rows[command->kind].flags & CVY_WIRE_REPLIES)
     reply(server, status);
   else if (status && !server->faulted)
     command_failed(server, number, status);
@@ -208,10 +212,10 @@ static bool drain(cvy_server *server, uint64_t posted) {
   if (posted - server->taken > CVY_WIRE_SLOTS) return false;
   while (server->taken < posted && !atomic_load(&wire->leave)) {
     uint64_t number = server->taken + 1;
-    cvy_command command;
-    cvy_wire_copy_command(&command, &wire->slots[number % CVY_WIRE_SLOTS]);
+    cvy_wire_slot slot;
+    cvy_wire_get_command(&wire->slots[number % CVY_WIRE_SLOTS], &slot);
     if (number - server->completed >= CVY_SERVER_WINDOW) make_room(server, number);
-    execute(server, &command, number);
+    execute(server, &slot.command, number);
     publish_usage(server); /* before `taken`: who waited for that sees what was compiled */
     server->taken = number;
     atomic_store(&wire->taken, number);

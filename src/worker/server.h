@@ -27,21 +27,10 @@ struct cvy_server {
   uint64_t engine_tickets[CVY_SERVER_WINDOW]; /* after command n, at n % CVY_SERVER_WINDOW */
 };
 
-typedef struct cvy_handler {
-  convoy_status (*handle)(cvy_server *server, const cvy_command *command);
-  bool replies;     /* its status goes into the reply and is no fault */
-  bool while_fault; /* carried out on a faulted device too */
-  bool no_device;   /* legal before open */
-  cvy_phase phase;  /* what the library sees meanwhile */
-} cvy_handler;
-
 /* Loads the module, once. */
 convoy_status cvy_server_load(cvy_server *server);
 
-/* Compiles what a command's job needs, for this process, and may launch it once. */
-convoy_status cvy_server_prepare(cvy_server *server, const cvy_command *command, bool launch);
-
-/* One row per cvy_wire_kind. */
-extern const cvy_handler cvy_handlers[CVY_WIRE_KINDS];
+/* Carries out a command that has been checked. */
+convoy_status cvy_server_execute(cvy_server *server, cvy_command *command);
 
 #endif

@@ -79,15 +79,10 @@ static char *memory_of(const cvy_staging *staging, const cvy_part *part) {
   return (char *)staging->block.shared.memory + part->begin;
 }
 
-static convoy_status post(cvy_staging *staging, cvy_channel *channel, cvy_wire_kind kind,
-                          uint64_t id, int64_t offset, int64_t bytes, cvy_part *part) {
-  cvy_command command;
-  cvy_wire_begin(&command, kind);
-  command.block = staging->block.number;
-  command.id = id;
-  command.bytes = bytes;
-  command.offset = offset;
-  command.block_offset = (int64_t)part->begin;
+static convoy_status post(cvy_staging *staging, cvy_channel *channel, cvy_command_kind kind,
+                          uint64_t array, int64_t at, int64_t bytes, cvy_part *part) {
+  const cvy_command command = {
+      kind, .transfer = {array, at, bytes, staging->block.number, (int64_t)part->begin}};
   return cvy_channel_post(channel, &command, &part->ticket);
 }
 
@@ -112,7 +107,7 @@ static void post_part(void *user, int32_t i) {
   cvy_part *part = in->part[i];
   if (!in->status)
     in->status =
-        post(in->staging, in->channel, CVY_WIRE_WRITE, in->id, in->at[i], in->copy[i].bytes, part);
+        post(in->staging, in->channel, CVY_WRITE, in->id, in->at[i], in->copy[i].bytes, part);
   if (!in->status) in->ticket = part->ticket;
   part->held = false;
 }
@@ -169,7 +164,7 @@ convoy_status cvy_staging_pack(cvy_staging *staging, cvy_channel *channel, uint6
   if (!status) status = take(staging, channel, bytes, &part);
   if (status) return status;
   copy_packed(memory_of(staging, part), count, parts);
-  status = post(staging, channel, CVY_WIRE_WRITE, id, 0, bytes, part);
+  status = post(staging, channel, CVY_WRITE, id, 0, bytes, part);
   part->held = false;
   if (!status && ticket) *ticket = part->ticket;
   return status;
@@ -186,7 +181,7 @@ static convoy_status ask(cvy_staging *staging, cvy_channel *channel, uint64_t id
   *out = (pending){NULL, at, part_bytes(bytes - at)};
   convoy_status status = take(staging, channel, out->bytes, &out->part);
   if (status) return status;
-  return post(staging, channel, CVY_WIRE_READ, id, offset + at, out->bytes, out->part);
+  return post(staging, channel, CVY_READ, id, offset + at, out->bytes, out->part);
 }
 
 static convoy_status receive(cvy_staging *staging, cvy_channel *channel, cvy_part *part, char *to,
@@ -232,7 +227,7 @@ convoy_status cvy_staging_fetch(cvy_staging *staging, cvy_channel *channel, uint
   convoy_status status = prepare(staging, channel);
   if (status) return channel->lost ? status : CONVOY_OK; /* no memory for a block: no room */
   if (!place(staging, channel, bytes, &part)) return CONVOY_OK;
-  status = post(staging, channel, CVY_WIRE_READ, id, 0, bytes, part);
+  status = post(staging, channel, CVY_READ, id, 0, bytes, part);
   *ticket = part->ticket;
   return status;
 }

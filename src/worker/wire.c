@@ -7,31 +7,37 @@
 
 /* What decides how much there is to copy is looked at where it cannot change any more. Of a problem
  * that is none, what is not copied is not looked at either. */
-static void copy_job(cvy_job *to, const cvy_job *from) {
+static void copy_job(void *out, const void *from, const cvy_command *command) {
   const size_t head = offsetof(cvy_job, problem) + CVY_PROBLEM_HEAD;
+  cvy_job *to = out;
+  (void)command;
   memcpy(to, from, head);
   if (to->problem.operation < 0 || to->problem.operation >= cvy_operation_count) return;
   memcpy((char *)to + head, (const char *)from + head, cvy_job_size(to) - head);
 }
 
-static bool has_job(uint32_t kind) {
-  return kind == CVY_WIRE_RUN || kind == CVY_WIRE_BUILD || kind == CVY_WIRE_PREPARE ||
-         kind == CVY_WIRE_RECORDING || kind == CVY_WIRE_PLAN_JOB;
+static void copy_bases(void *to, const void *from, const cvy_command *command) {
+  int32_t count = command->plan_bind.count;
+  if (count > 0 && count <= CVY_WIRE_BASES) memcpy(to, from, (size_t)count * sizeof(cvy_base));
 }
 
-void cvy_wire_copy_command(cvy_command *to, const cvy_command *from) {
-  memcpy(to, from, offsetof(cvy_command, job));
-  if (to->kind == CVY_WIRE_LIST || to->kind == CVY_WIRE_OPEN) to->options = from->options;
-  if (to->kind == CVY_WIRE_USE_ALLOCATOR) to->allocator = from->allocator;
-  if (has_job(to->kind)) copy_job(&to->job, &from->job);
-  bool binds = to->kind == CVY_WIRE_PLAN_BIND && to->count > 0 && to->count <= CVY_WIRE_BINDINGS;
-  if (binds) memcpy(to->bindings, from->bindings, (size_t)to->count * sizeof *to->bindings);
-  bool taps = to->kind == CVY_WIRE_PLAN_TAP && to->count > 0 && to->count <= CVY_MAX_TAPS;
-  if (taps) memcpy(to->taps, from->taps, (size_t)to->count * sizeof *to->taps);
+static void copy_taps(void *to, const void *from, const cvy_command *command) {
+  int32_t count = command->plan_tap.count;
+  if (count > 0 && count <= CVY_MAX_TAPS) memcpy(to, from, (size_t)count * sizeof(cvy_tap));
+}
+
+static void copy_options(void *to, const void *from, const cvy_command *command) {
+  (void)command;
+  memcpy(to, from, sizeof(cvy_open_options));
+}
+
+static void copy_allocator(void *to, const void *from, const cvy_command *command) {
+  (void)command;
+  memcpy(to, from, sizeof(cvy_allocator));
 }
 
 static convoy_status check_build(const cvy_command *command, int32_t rows) {
-  const cvy_job *job = &command->job;
+  const cvy_job *job = command->job;
   if (!cvy_problem_legal(&job->problem))
     return cvy_fail(CONVOY_ERR_DEVICE, "job with an impossible problem");
   if (job->algorithm < 0 || job->algorithm >= rows)
@@ -40,7 +46,7 @@ static convoy_status check_build(const cvy_command *command, int32_t rows) {
 }
 
 static convoy_status check_run(const cvy_command *command, int32_t rows) {
-  const cvy_job *job = &command->job;
+  const cvy_job *job = command->job;
   const convoy_status status = check_build(command, rows);
   if (status) return status;
   const int32_t inputs = cvy_problem_inputs(&job->problem);
@@ -63,7 +69,7 @@ static convoy_status check_place(const cvy_problem *problem, const cvy_array *ar
 }
 
 static convoy_status check_plan_job(const cvy_command *command, int32_t rows) {
-  const cvy_job *job = &command->job;
+  const cvy_job *job = command->job;
   convoy_status status = check_run(command, rows);
   if (status) return status;
   if (cvy_problem_empty(&job->problem))
@@ -83,13 +89,12 @@ static convoy_status check_plan_job(const cvy_command *command, int32_t rows) {
 
 static convoy_status check_plan_bind(const cvy_command *command, int32_t rows) {
   (void)rows;
-  int32_t first = command->index, count = command->count;
-  bool fits =
-      count > 0 && count <= CVY_WIRE_BINDINGS && first >= 0 && first <= CVY_MAX_BASES - count;
+  int32_t first = command->plan_bind.first, count = command->plan_bind.count;
+  bool fits = count > 0 && count <= CVY_WIRE_BASES && first >= 0 && first <= CVY_MAX_BASES - count;
   if (!fits)
     return cvy_fail(CONVOY_ERR_DEVICE, "%d bindings from base %d on", (int)count, (int)first);
   for (int32_t i = 0; i < count; i++) {
-    int64_t at = command->bindings[i].at;
+    int64_t at = command->bases[i].at;
     if (at < 0 || at % CVY_PLACE_ALIGN)
       return cvy_fail(CONVOY_ERR_DEVICE, "a base at byte %lld", (long long)at);
   }
@@ -106,78 +111,111 @@ static bool is_tap(const cvy_tap *tap) {
 
 static convoy_status check_plan_tap(const cvy_command *command, int32_t rows) {
   (void)rows;
-  int32_t count = command->count;
-  if (count <= 0 || count > CVY_MAX_TAPS || command->index < 0)
-    return cvy_fail(CONVOY_ERR_DEVICE, "%d taps of step %d", (int)count, (int)command->index);
+  int32_t step = command->plan_tap.step, count = command->plan_tap.count;
+  if (count <= 0 || count > CVY_MAX_TAPS || step < 0)
+    return cvy_fail(CONVOY_ERR_DEVICE, "%d taps of step %d", (int)count, (int)step);
   for (int32_t i = 0; i < count; i++)
     if (!is_tap(&command->taps[i])) return cvy_fail(CONVOY_ERR_DEVICE, "tap %d is none", (int)i);
   return CONVOY_OK;
 }
 
-static convoy_status check_index(const cvy_command *command, int32_t rows) {
+static convoy_status check_open(const cvy_command *command, int32_t rows) {
   (void)rows;
-  if (command->index >= 0 && command->index < CVY_WIRE_DEVICES) return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_DEVICE, "device index %d", (int)command->index);
-}
-
-static convoy_status check_block(const cvy_command *command, int32_t rows) {
-  (void)rows;
-  if (command->block < CVY_WIRE_BLOCKS) return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_DEVICE, "block %u of %d", command->block, CVY_WIRE_BLOCKS);
-}
-
-static convoy_status check_bytes(const cvy_command *command, int32_t rows) {
-  (void)rows;
-  if (command->bytes > 0) return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_DEVICE, "command for %lld bytes", (long long)command->bytes);
-}
-
-static convoy_status check_part(const cvy_command *command, int32_t rows) {
-  int64_t end;
-  convoy_status status = check_bytes(command, rows);
-  if (status) return status;
-  if (command->offset >= 0 && !__builtin_add_overflow(command->offset, command->bytes, &end))
-    return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_DEVICE, "a part of %lld bytes at %lld", (long long)command->bytes,
-                  (long long)command->offset);
-}
-
-static convoy_status check_map(const cvy_command *command, int32_t rows) {
-  convoy_status status = check_block(command, rows);
-  return status ? status : check_bytes(command, rows);
+  int32_t device = command->open.device;
+  if (device >= 0 && device < CVY_WIRE_DEVICES) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_DEVICE, "device index %d", (int)device);
 }
 
 static convoy_status check_transfer(const cvy_command *command, int32_t rows) {
-  int64_t end;
-  convoy_status status = check_map(command, rows);
-  if (status) return status;
-  if (command->offset >= 0 && command->block_offset >= 0 &&
-      !__builtin_add_overflow(command->offset, command->bytes, &end) &&
-      !__builtin_add_overflow(command->block_offset, command->bytes, &end))
-    return CONVOY_OK;
-  return cvy_fail(CONVOY_ERR_DEVICE, "transfer of %lld bytes at %lld from %lld",
-                  (long long)command->bytes, (long long)command->offset,
-                  (long long)command->block_offset);
+  int64_t end, bytes = command->transfer.bytes, at = command->transfer.block_at;
+  (void)rows;
+  if (at >= 0 && !__builtin_add_overflow(at, bytes, &end)) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_DEVICE, "a transfer of %lld bytes at %lld of a block",
+                  (long long)bytes, (long long)at);
 }
 
-typedef convoy_status check_fn(const cvy_command *command, int32_t rows);
-static check_fn *const checks[CVY_WIRE_KINDS] = {
-    [CVY_WIRE_OPEN] = check_index,        [CVY_WIRE_MAP] = check_map,
-    [CVY_WIRE_UNMAP] = check_block,       [CVY_WIRE_ALLOCATE] = check_bytes,
-    [CVY_WIRE_WRITE] = check_transfer,    [CVY_WIRE_READ] = check_transfer,
-    [CVY_WIRE_COPY] = check_bytes,        [CVY_WIRE_ZERO] = check_bytes,
-    [CVY_WIRE_RUN] = check_run,           [CVY_WIRE_BUILD] = check_build,
-    [CVY_WIRE_ADOPT] = check_bytes,       [CVY_WIRE_RECORDING] = check_build,
-    [CVY_WIRE_PART] = check_part,         [CVY_WIRE_PLAN_JOB] = check_plan_job,
-    [CVY_WIRE_PLAN_COPY] = check_bytes,   [CVY_WIRE_PLAN_BIND] = check_plan_bind,
-    [CVY_WIRE_PLAN_TAP] = check_plan_tap, [CVY_WIRE_PREPARE] = check_build,
+/* ---------------------------------------------------------------------------- kinds */
+
+#define AT(field) offsetof(cvy_command, field)
+
+enum {
+  REPLIES = CVY_WIRE_REPLIES,
+  ALWAYS = CVY_WIRE_WHILE_FAULT,
+  BEFORE_OPEN = CVY_WIRE_WHILE_FAULT | CVY_WIRE_NO_DEVICE,
+  MOVES = CVY_PHASE_TRANSFERRING,
+  RUNS = CVY_PHASE_RUNNING
 };
 
+const cvy_wire_row cvy_wire_rows[CVY_COMMANDS] = {
+    [CVY_LIST] = {CVY_PHASE_PROBING, REPLIES | BEFORE_OPEN, .copy = copy_options},
+    [CVY_OPEN] = {CVY_PHASE_OPENING, REPLIES | BEFORE_OPEN, .copy = copy_options, check_open},
+    [CVY_CLEAR] = {RUNS, REPLIES | ALWAYS},
+    [CVY_PEAK] = {RUNS, REPLIES},
+    [CVY_MAP] = {MOVES, REPLIES | BEFORE_OPEN, AT(map.bytes), .block = AT(map.block)},
+    [CVY_UNMAP] = {MOVES, BEFORE_OPEN, .block = AT(unmap.block)},
+    [CVY_ALLOCATE] = {MOVES, .bytes = AT(allocate.bytes)},
+    [CVY_RELEASE] = {MOVES, ALWAYS},
+    [CVY_WRITE] = {MOVES, 0, AT(transfer.bytes), AT(transfer.at), AT(transfer.block), NULL,
+                   check_transfer},
+    [CVY_READ] = {MOVES, 0, AT(transfer.bytes), AT(transfer.at), AT(transfer.block), NULL,
+                  check_transfer},
+    [CVY_COPY] = {MOVES, .bytes = AT(copy.bytes)},
+    [CVY_ZERO] = {MOVES, .bytes = AT(zero.bytes)},
+    [CVY_RUN] = {RUNS, .copy = copy_job, check_run},
+    [CVY_BUILD] = {CVY_PHASE_COMPILING, REPLIES, .copy = copy_job, check_build},
+    [CVY_PREPARE] = {RUNS, ALWAYS, .copy = copy_job, check_build},
+    [CVY_ADOPT] = {MOVES, .bytes = AT(adopt.bytes)},
+    [CVY_USE_STREAM] = {RUNS, REPLIES},
+    [CVY_USE_ALLOCATOR] = {RUNS, REPLIES, .copy = copy_allocator},
+    [CVY_LEND] = {RUNS, REPLIES | ALWAYS},
+    [CVY_RECORDING] = {RUNS, REPLIES, .copy = copy_job, check_build},
+    [CVY_PART_OF] = {MOVES, 0, AT(part_of.bytes), AT(part_of.at)},
+    [CVY_PLAN_JOB] = {RUNS, .copy = copy_job, check_plan_job},
+    [CVY_PLAN_COPY] = {RUNS, .bytes = AT(plan_copy.bytes)},
+    [CVY_PLAN_BIND] = {RUNS, .copy = copy_bases, check_plan_bind},
+    [CVY_PLAN_TAP] = {RUNS, .copy = copy_taps, check_plan_tap},
+    [CVY_PLAN_RUN] = {RUNS, 0},
+    [CVY_PLAN_DROP] = {RUNS, ALWAYS},
+};
+
+void cvy_wire_put_command(cvy_wire_slot *to, const cvy_command *command) {
+  const cvy_wire_row *row = &cvy_wire_rows[command->kind];
+  to->command = *command;
+  if (row->copy) row->copy(&to->with, command->payload, command);
+}
+
+void cvy_wire_get_command(const cvy_wire_slot *from, cvy_wire_slot *out) {
+  cvy_command *command = &out->command;
+  *command = from->command;
+  command->payload = NULL;
+  const cvy_wire_row *row = command->kind < CVY_COMMANDS ? &cvy_wire_rows[command->kind] : NULL;
+  if (!row || !row->copy) return;
+  row->copy(&out->with, &from->with, command);
+  command->payload = &out->with;
+}
+
+static const void *at(const cvy_command *command, size_t place) {
+  return (const char *)command + place;
+}
+
+static convoy_status check_range(const cvy_command *command, const cvy_wire_row *row) {
+  int64_t end, bytes = row->bytes ? *(const int64_t *)at(command, row->bytes) : 1;
+  int64_t begin = row->part ? *(const int64_t *)at(command, row->part) : 0;
+  uint32_t block = row->block ? *(const uint32_t *)at(command, row->block) : 0;
+  if (block >= CVY_WIRE_BLOCKS)
+    return cvy_fail(CONVOY_ERR_DEVICE, "block %u of %d", block, CVY_WIRE_BLOCKS);
+  if (bytes <= 0) return cvy_fail(CONVOY_ERR_DEVICE, "command for %lld bytes", (long long)bytes);
+  if (begin >= 0 && !__builtin_add_overflow(begin, bytes, &end)) return CONVOY_OK;
+  return cvy_fail(CONVOY_ERR_DEVICE, "a part of %lld bytes at %lld", (long long)bytes,
+                  (long long)begin);
+}
+
 convoy_status cvy_wire_check_command(const cvy_command *command, int32_t rows) {
-  if (command->kind >= CVY_WIRE_KINDS)
+  if (command->kind >= CVY_COMMANDS)
     return cvy_fail(CONVOY_ERR_DEVICE, "command of unknown kind %u", command->kind);
-  check_fn *check = checks[command->kind];
-  return check ? check(command, rows) : CONVOY_OK;
+  const cvy_wire_row *row = &cvy_wire_rows[command->kind];
+  convoy_status status = check_range(command, row);
+  return status || !row->check ? status : row->check(command, rows);
 }
 
 /* ------------------------------------------------------------------------- answers */
@@ -219,8 +257,10 @@ void cvy_wire_get_reply(const cvy_wire *wire, cvy_wire_reply *out) {
   *out = wire->reply;
   END(out->sentence);
   out->status = known_status(out->status);
-  if (out->count < 0) out->count = 0;
-  if (out->count > CVY_WIRE_DEVICES) out->count = CVY_WIRE_DEVICES;
+  if (out->devices < 0) out->devices = 0;
+  if (out->devices > CVY_WIRE_DEVICES) out->devices = CVY_WIRE_DEVICES;
+  uint32_t recording = (uint32_t)out->answer.recording;
+  if (recording >= CVY_RECORDINGS) out->answer.recording = CVY_RECORDING_BROKEN;
 }
 
 convoy_status cvy_wire_get_fault(const cvy_wire *wire, char *sentence, size_t size) {
@@ -266,7 +306,8 @@ void cvy_wire_put_usage(cvy_wire *wire, const cvy_usage *usage) {
 /* --------------------------------------------------------------------------- socket */
 
 cvy_wire_frame cvy_wire_memory_frame(const cvy_command *command, uint64_t number) {
-  return (cvy_wire_frame){CVY_WIRE_MAGIC, CVY_WIRE_MEMORY, command->block, command->bytes, number};
+  return (cvy_wire_frame){CVY_WIRE_MAGIC, CVY_WIRE_MEMORY, command->map.block, command->map.bytes,
+                          number};
 }
 
 convoy_status cvy_wire_check_frame(const cvy_wire_frame *frame, const cvy_wire_frame *expected) {

@@ -10,68 +10,47 @@
 
 enum { CVY_WIRE_SLOTS = 512, CVY_WIRE_DEVICES = 32, CVY_WIRE_BLOCKS = 4096 };
 
-typedef enum cvy_wire_kind {
-  CVY_WIRE_LIST,  /* replies */
-  CVY_WIRE_OPEN,  /* replies */
-  CVY_WIRE_CLEAR, /* replies */
-  CVY_WIRE_PEAK,  /* replies */
-  CVY_WIRE_MAP,   /* replies; the descriptor is on the socket */
-  CVY_WIRE_UNMAP,
-  CVY_WIRE_ALLOCATE,
-  CVY_WIRE_RELEASE,
-  CVY_WIRE_WRITE,
-  CVY_WIRE_READ,
-  CVY_WIRE_COPY,
-  CVY_WIRE_ZERO,
-  CVY_WIRE_RUN,
-  CVY_WIRE_BUILD, /* replies */
-  CVY_WIRE_PREPARE,
-  CVY_WIRE_ADOPT,
-  CVY_WIRE_USE_STREAM,    /* replies */
-  CVY_WIRE_USE_ALLOCATOR, /* replies */
-  CVY_WIRE_LEND,          /* replies */
-  CVY_WIRE_RECORDING,     /* replies */
-  CVY_WIRE_PART,
-  CVY_WIRE_PLAN_JOB,
-  CVY_WIRE_PLAN_COPY,
-  CVY_WIRE_PLAN_BIND,
-  CVY_WIRE_PLAN_TAP,
-  CVY_WIRE_PLAN_RUN,
-  CVY_WIRE_PLAN_DROP,
-  CVY_WIRE_KINDS
-} cvy_wire_kind;
-
 /* Of a plan that a command binds at most. */
-enum { CVY_WIRE_BINDINGS = sizeof(cvy_job) / sizeof(cvy_base) };
+enum { CVY_WIRE_BASES = sizeof(cvy_job) / sizeof(cvy_base) };
 
 /* A command's number is its place in the ring's history, from 1: the lane's ticket. */
-typedef struct cvy_command {
-  uint32_t kind;        /* cvy_wire_kind */
-  uint32_t block;       /* map, unmap, write, read: 0 .. CVY_WIRE_BLOCKS - 1 */
-  uint64_t id;          /* array: allocate, adopt, part, release, write, read, zero; source of copy;
-                           plan: plan_... */
-  uint64_t to;          /* destination of copy, plan_copy; address: adopt, use_stream, lend; whole:
-                           part; number of the run: plan_run; where to: plan_tap */
-  int64_t bytes;        /* map, allocate, adopt, part, write, read, copy, zero, lend, plan_copy */
-  int64_t offset;       /* write, read, part: first byte in the array; source of plan_copy */
-  int64_t block_offset; /* write, read: first byte in the block */
-  int32_t index; /* open; plan_bind: the first; plan_tap: the step; prepare: not 0: it counts */
-  int32_t count; /* plan_bind, plan_tap: how many; clear: not 0: arrays and plans go too;
-                    prepare: not 0: launches too */
-  union {        /* the last: what the kind has no use for is neither set nor copied */
-    cvy_open_options options;             /* list, open */
-    cvy_allocator allocator;              /* use_allocator */
-    cvy_job job;                          /* run, build, prepare, recording, plan_job */
-    cvy_base bindings[CVY_WIRE_BINDINGS]; /* plan_bind */
-    cvy_tap taps[CVY_MAX_TAPS];           /* plan_tap */
-  };
-} cvy_command;
+typedef struct cvy_wire_slot {
+  cvy_command command; /* its pointer means nothing: */
+  union { /* this is what goes with it, of which only the bytes that count are copied */
+    cvy_open_options options;
+    cvy_allocator allocator;
+    cvy_job job;
+    cvy_base bases[CVY_WIRE_BASES];
+    cvy_tap taps[CVY_MAX_TAPS];
+  } with;
+} cvy_wire_slot;
+
+enum {
+  CVY_WIRE_REPLIES = 1,     /* its status goes into the reply and is no fault */
+  CVY_WIRE_WHILE_FAULT = 2, /* it is carried out on a faulted device too */
+  CVY_WIRE_NO_DEVICE = 4    /* it is legal before a device is open */
+};
+
+/* What the two sides have to know of a kind of command. */
+typedef struct cvy_wire_row {
+  uint8_t phase; /* cvy_phase: what the library sees while it is carried out */
+  uint8_t flags;
+  /* Offsets into the command: of its bytes, which must be more than 0, of where the part of an
+   * array begins that these are, and of the number of a block. 0: it has none. */
+  uint8_t bytes, part, block;
+  /* Copies what goes with it. NULL: nothing does. */
+  void (*copy)(void *to, const void *from, const cvy_command *command);
+  /* Fails with a sentence where it asks for anything else that is impossible: a job that no checked
+   * problem could have given, or for none of the engine's `rows` algorithms. NULL: nothing is. */
+  convoy_status (*check)(const cvy_command *command, int32_t rows);
+} cvy_wire_row;
+
+extern const cvy_wire_row cvy_wire_rows[CVY_COMMANDS];
 
 typedef struct cvy_wire_reply {
-  int32_t status; /* convoy_status */
-  int32_t count;  /* list: devices there are, at most CVY_WIRE_DEVICES; recording: cvy_recording */
-  double gflops, gigabytes;
-  int64_t bytes; /* lend: what was taken */
+  int32_t status;  /* convoy_status */
+  int32_t devices; /* list: that there are, at most CVY_WIRE_DEVICES */
+  cvy_reply answer;
   char sentence[256];
 } cvy_wire_reply;
 
@@ -110,7 +89,7 @@ typedef struct cvy_wire {
   cvy_wire_reply reply;
   cvy_facts facts[CVY_WIRE_DEVICES]; /* list; open: the first */
 
-  cvy_command slots[CVY_WIRE_SLOTS];
+  cvy_wire_slot slots[CVY_WIRE_SLOTS];
 } cvy_wire;
 
 /* What is on the socket says what it is: neither other bytes nor a message that belongs to another
@@ -138,21 +117,11 @@ typedef struct cvy_wire_hello {
   char sentence[256];
 } cvy_wire_hello;
 
-/* A command whose numbers are 0. */
-static inline void cvy_wire_begin(cvy_command *command, cvy_wire_kind kind) {
-  memset(command, 0, offsetof(cvy_command, job));
-  command->kind = kind;
-}
-/* The same with a job. */
-static inline void cvy_wire_begin_job(cvy_wire_kind kind, const cvy_job *job, cvy_command *out) {
-  cvy_wire_begin(out, kind);
-  memcpy(&out->job, job, cvy_job_size(job));
-}
-/* Into the ring or out of it: the bytes that the command's kind and problem need. */
-void cvy_wire_copy_command(cvy_command *to, const cvy_command *from);
-/* What a command asks for is possible: a known kind, sizes and offsets in range, a job that a
- * checked problem could have given, for one of the engine's `rows` algorithms. Fails with a
- * sentence. */
+/* Into the ring. */
+void cvy_wire_put_command(cvy_wire_slot *to, const cvy_command *command);
+/* Out of it: whatever lies there, the copy holds what goes with it. */
+void cvy_wire_get_command(const cvy_wire_slot *from, cvy_wire_slot *out);
+/* A known kind, and what its row checks. */
 convoy_status cvy_wire_check_command(const cvy_command *command, int32_t rows);
 /* Copies a reply or usage out of shared memory and puts it in range: strings ended, statuses and
  * counts known. Whatever the memory holds, the copy is safe to use. */

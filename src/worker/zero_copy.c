@@ -26,21 +26,16 @@ cvy_mapped_part cvy_zero_copy_target(const cvy_channel *channel, void *to, int64
   return pages.bytes > 0 ? pages : none;
 }
 
-static convoy_status post(cvy_channel *channel, cvy_wire_kind kind, uint64_t id, int64_t offset,
+static convoy_status post(cvy_channel *channel, cvy_command_kind kind, uint64_t array, int64_t at,
                           const cvy_mapped_part *span, uint64_t *ticket) {
-  cvy_command command;
-  cvy_wire_begin(&command, kind);
-  command.block = span->block;
-  command.id = id;
-  command.bytes = span->bytes;
-  command.offset = offset;
-  command.block_offset = span->block_offset;
+  const cvy_command command = {
+      kind, .transfer = {array, at, span->bytes, span->block, span->block_offset}};
   return cvy_channel_post(channel, &command, ticket);
 }
 
 convoy_status cvy_zero_copy_write(cvy_channel *channel, uint64_t id, const cvy_mapped_part *span,
                                   uint64_t *ticket) {
-  convoy_status status = post(channel, CVY_WIRE_WRITE, id, 0, span, ticket);
+  convoy_status status = post(channel, CVY_WRITE, id, 0, span, ticket);
   return status ? status : cvy_channel_done(channel, *ticket);
 }
 
@@ -68,7 +63,7 @@ convoy_status cvy_zero_copy_read(cvy_channel *channel, uint64_t id, int64_t offs
   uint64_t ticket = 0;
   for (int64_t at = 0; !status && at < span->bytes; at += PART_BYTES) {
     const cvy_mapped_part part = part_of(span, at);
-    status = post(channel, CVY_WIRE_READ, id, offset + at, &part, &ticket);
+    status = post(channel, CVY_READ, id, offset + at, &part, &ticket);
   }
   if (ticket && !status) status = cvy_channel_wait(channel, ticket, NULL, NULL);
   if (ticket && (channel->left_behind || channel->behind)) part_with(span);

@@ -6,14 +6,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/commands.h"
+
 fake_script fake;
 fake_counts fake_seen;
 
 /* At the end of this file. */
 static cvy_backend fake_backend;
+#define WITHOUT_PLANS \
+  ~(CVY_COMMAND_BIT(CVY_ADOPT) | CVY_COMMAND_BIT(CVY_PREPARE) | CVY_COMMAND_BIT(CVY_PLAN_RUN))
 
 void fake_reset(void) {
-  fake_backend.plan_run = NULL;
+  fake_backend.commands = WITHOUT_PLANS;
   fake = (fake_script){.fail_status = CONVOY_ERR_DEVICE, .failures = 1};
   fake_seen = (fake_counts){0};
 }
@@ -95,12 +99,13 @@ static void add_array(cvy_device *device, uint64_t id, int64_t bytes) {
   fake_seen.arrays++;
 }
 
-static void add_part(cvy_device *device, const fake_command *c) {
-  const fake_array *of = find(device, c->from);
+static void add_part(cvy_device *device, const cvy_command *c) {
+  const fake_array *of = find(device, c->part_of.of);
+  int64_t at = c->part_of.at, bytes = c->part_of.bytes;
   fake_array *made = calloc(1, sizeof(*made));
-  if (!made || !of || c->at + c->bytes > of->bytes || c->at % CVY_PLACE_ALIGN) abort();
-  *made =
-      (fake_array){device->arrays, c->id, c->bytes, of->values + c->at / 4, of->shares, of->whole};
+  if (!made || !of || at + bytes > of->bytes || at % CVY_PLACE_ALIGN) abort();
+  *made = (fake_array){device->arrays,      c->part_of.array, bytes,
+                       of->values + at / 4, of->shares,       of->whole};
   ++*made->shares;
   device->arrays = made;
   fake_seen.arrays++;
@@ -143,7 +148,7 @@ void fake_run_job(cvy_device *device, cvy_job *host) {
   host->algorithm = row_for(&host->problem);
   memset(&host->params, 0, sizeof(host->params));
   bool writes = !lies || fake.lie != FAKE_UNWRITTEN;
-  if (writes && cvy_backend_cpu.run(device->cpu, host, NULL)) abort();
+  if (writes && command_run(&cvy_backend_cpu, device->cpu, host, NULL)) abort();
   if (lies) fake_lies(host);
   fake_seen.runs++;
 }
@@ -158,16 +163,18 @@ static void run_job(cvy_device *device, const cvy_job *job) {
   if (fake.on_run) fake.on_run(job);
 }
 
-static void carry_out(cvy_device *device, fake_command *c) {
-  size_t bytes = (size_t)c->bytes;
-  if (c->kind == ALLOCATE) add_array(device, c->id, c->bytes);
-  if (c->kind == PART) add_part(device, c);
-  if (c->kind == WRITE) memcpy(fake_values_of(device, c->id), c->values, bytes);
-  if (c->kind == COPY)
-    memcpy(fake_values_of(device, c->id), fake_values_of(device, c->from), bytes);
-  if (c->kind == ZERO) memset(fake_values_of(device, c->id), 0, bytes);
-  if (c->kind == READ) memcpy(c->values, fake_values_of(device, c->id), bytes);
-  if (c->kind == RUN) run_job(device, &c->job);
+static void carry_out(cvy_device *device, const fake_command *queued) {
+  const cvy_command *c = &queued->given;
+  size_t bytes = (size_t)c->transfer.bytes;
+  if (c->kind == CVY_ALLOCATE) add_array(device, c->allocate.array, c->allocate.bytes);
+  if (c->kind == CVY_PART_OF) add_part(device, c);
+  if (c->kind == CVY_WRITE) memcpy(fake_values_of(device, c->transfer.array), c->memory, bytes);
+  if (c->kind == CVY_COPY)
+    memcpy(fake_values_of(device, c->copy.to), fake_values_of(device, c->copy.from),
+           (size_t)c->copy.bytes);
+  if (c->kind == CVY_ZERO) memset(fake_values_of(device, c->zero.array), 0, (size_t)c->zero.bytes);
+  if (c->kind == CVY_READ) memcpy(c->memory, fake_values_of(device, c->transfer.array), bytes);
+  if (c->kind == CVY_RUN) run_job(device, &queued->job);
 }
 
 /* Whether the script wants the command that comes now to fail. */
@@ -177,8 +184,8 @@ bool fake_failing(void) {
 }
 
 static bool too_much(const cvy_device *device, const fake_command *c) {
-  int64_t bytes = c->kind == ALLOCATE ? c->bytes : 0;
-  if (c->kind == RUN && algorithms[c->job.algorithm]->workspace) {
+  int64_t bytes = c->given.kind == CVY_ALLOCATE ? c->given.allocate.bytes : 0;
+  if (c->given.kind == CVY_RUN && algorithms[c->job.algorithm]->workspace) {
     bytes = tile_bytes(&c->job.problem, &device->facts, &c->job.params);
   }
   for (const fake_array *each = device->arrays; each; each = each->next)
@@ -193,14 +200,15 @@ static void fail_at(cvy_device *device, const fake_command *c) {
 }
 
 static void step(cvy_device *device, fake_command *c) {
-  if (c->kind == RELEASE) {
-    remove_array(device, c->id);
-  } else if (c->kind == PLAN_DROP) {
-    fake_drop_plan(device, c->id);
+  uint32_t kind = c->given.kind;
+  if (kind == CVY_RELEASE) {
+    remove_array(device, c->given.release.array);
+  } else if (kind == CVY_PLAN_DROP) {
+    fake_drop_plan(device, c->given.plan_drop.plan);
   } else if (!device->fault && !device->dead) {
     device->starved = too_much(device, c);
     device->fault_step = -1;
-    if (c->kind == PLAN) {
+    if (kind == CVY_PLAN_RUN) {
       if (!fake_carry_out_plan(device, c)) fail_at(device, c);
     } else if (fake_failing() || device->starved) {
       fail_at(device, c);
@@ -208,7 +216,7 @@ static void step(cvy_device *device, fake_command *c) {
       carry_out(device, c);
     }
   }
-  if (c->kind == WRITE) free(c->values);
+  if (kind == CVY_WRITE) free(c->given.memory);
   free(c->bases);
   free(c->taps);
 }
@@ -229,52 +237,42 @@ static convoy_status fault_status(const cvy_device *device) {
                   (unsigned long long)device->fault);
 }
 
-convoy_status fake_post(cvy_device *device, fake_command c, uint64_t *ticket) {
-  fake_command *queued = malloc(sizeof(*queued));
+static convoy_status post(cvy_device *device, const cvy_command *command, uint64_t *ticket) {
+  fake_command *queued = calloc(1, sizeof(*queued));
   if (!queued) abort();
   fake_seen.budget = *device->budget;
-  c.ticket = ++device->tickets;
-  *queued = c;
+  queued->given = *command;
+  queued->ticket = ++device->tickets;
+  if (command->kind == CVY_RUN) memcpy(&queued->job, command->job, cvy_job_size(command->job));
+  if (command->kind == CVY_PLAN_RUN) fake_note_plan(device, queued);
   if (device->last) device->last->next = queued;
   if (!device->first) device->first = queued;
   device->last = queued;
-  if (ticket) *ticket = c.ticket;
+  if (ticket) *ticket = queued->ticket;
   if (!fake.refuses_at_once) return CONVOY_OK;
   drain(device);
-  return device->fault && c.kind != RELEASE ? fault_status(device) : CONVOY_OK;
+  return device->fault && command->kind != CVY_RELEASE ? fault_status(device) : CONVOY_OK;
 }
 
 /* ------------------------------------------------------------------------------- commands */
-
-static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
-  return fake_post(device, (fake_command){.kind = ALLOCATE, .id = id, .bytes = bytes}, ticket);
-}
-
-static convoy_status release(cvy_device *device, uint64_t id) {
-  return fake_post(device, (fake_command){.kind = RELEASE, .id = id}, NULL);
-}
-
-static convoy_status write_array(cvy_device *device, uint64_t id, const void *from, int64_t bytes,
-                                 uint64_t *ticket) {
-  float *values = malloc((size_t)bytes);
-  if (!values) abort();
-  memcpy(values, from, (size_t)bytes);
-  return fake_post(
-      device, (fake_command){.kind = WRITE, .id = id, .bytes = bytes, .values = values}, ticket);
-}
 
 static convoy_status pack(cvy_device *device, uint64_t id, int32_t count, const cvy_packed *parts,
                           int64_t bytes, uint64_t *ticket) {
   char *whole = calloc(1, (size_t)bytes);
   if (!whole) abort();
   for (; count--; parts++) memcpy(whole + parts->at, parts->from, (size_t)parts->bytes);
-  convoy_status status = write_array(device, id, whole, bytes, ticket);
-  free(whole);
-  return status;
+  const cvy_command c = {CVY_WRITE, .transfer = {id, 0, bytes, 0, 0}, .memory = whole};
+  return post(device, &c, ticket);
+}
+
+static convoy_status write_array(cvy_device *device, uint64_t id, const void *from, int64_t bytes,
+                                 uint64_t *ticket) {
+  return pack(device, id, 1, &(cvy_packed){0, bytes, from}, bytes, ticket);
 }
 
 static convoy_status read_array(cvy_device *device, uint64_t id, void *to, int64_t bytes) {
-  fake_post(device, (fake_command){.kind = READ, .id = id, .bytes = bytes, .values = to}, NULL);
+  const cvy_command c = {CVY_READ, .transfer = {id, 0, bytes, 0, 0}, .memory = to};
+  post(device, &c, NULL);
   drain(device);
   if (!device->fault) return CONVOY_OK;
   memset(to, 0x55, (size_t)bytes); /* what came before it failed */
@@ -309,33 +307,18 @@ static convoy_status fetch(cvy_device *device, uint64_t id, int64_t bytes, uint6
   made->next = device->copies;
   device->copies = made;
   fake_seen.copies++;
-  fake_command c = {.kind = READ, .id = id, .bytes = bytes, .values = made->values};
-  convoy_status status = fake_post(device, c, ticket);
+  const cvy_command c = {CVY_READ, .transfer = {id, 0, bytes, 0, 0}, .memory = made->values};
+  convoy_status status = post(device, &c, ticket);
   made->ticket = *ticket;
   if (status) collect(device, *ticket, NULL, 0); /* there is nothing to collect then */
   return status;
 }
 
-static convoy_status copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
-                          uint64_t *ticket) {
-  return fake_post(device, (fake_command){.kind = COPY, .id = to, .from = from, .bytes = bytes},
-                   ticket);
-}
-
-static convoy_status zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
-  return fake_post(device, (fake_command){.kind = ZERO, .id = id, .bytes = bytes}, ticket);
-}
-
-static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
-  return fake_post(device, (fake_command){.kind = RUN, .job = *job}, ticket);
-}
-
 /* Compile workers call it, with a device each: only what they count is shared. */
-static convoy_status build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
-  (void)device;
+static convoy_status build(const cvy_device *device, const cvy_job *job) {
   __atomic_fetch_add(&fake_seen.builds[job->problem.operation], 1, __ATOMIC_RELAXED);
   while (__atomic_load_n(&fake.builds_stuck, __ATOMIC_RELAXED)) usleep(1000);
-  while (fake.builds_hang && !__atomic_load_n(interrupt, __ATOMIC_RELAXED)) usleep(1000);
+  while (fake.builds_hang && !__atomic_load_n(device->interrupt, __ATOMIC_RELAXED)) usleep(1000);
   if (fake.builds_hang) return CONVOY_ERR_INTERRUPTED;
   return fake.build_status ? cvy_fail(fake.build_status, "the script fails builds") : CONVOY_OK;
 }
@@ -360,14 +343,14 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
   return fault_status(device);
 }
 
-static convoy_status clear(cvy_device *device, bool *emptied) {
+static convoy_status clear(cvy_device *device, cvy_reply *reply) {
   fake_seen.clears++;
-  *emptied = false;
+  *reply = (cvy_reply){0};
   if (device->dead) return cvy_fail(CONVOY_ERR_DEVICE, "the fake device is dead");
   if (fake.empties || fake.suspensions > 0) {
     drain(device);
     while (device->arrays) remove_array(device, device->arrays->id);
-    *emptied = true;
+    reply->emptied = true;
   }
   if (fake.suspensions > 0) {
     fake.suspensions--;
@@ -376,6 +359,24 @@ static convoy_status clear(cvy_device *device, bool *emptied) {
   }
   device->fault = 0;
   return CONVOY_OK;
+}
+
+static convoy_status peak(cvy_device *device, const cvy_command *command, cvy_reply *reply) {
+  uint64_t fault;
+  convoy_status status = post(device, command, NULL);
+  if (!status) status = wait_for(device, device->tickets, NULL, &fault);
+  *reply = (cvy_reply){.gflops = 100.0, .gigabytes = 50.0};
+  return status;
+}
+
+static convoy_status execute(cvy_device *device, const cvy_command *command, cvy_reply *reply,
+                             uint64_t *ticket) {
+  if (!cvy_backend_takes(&fake_backend, command->kind)) abort();
+  if (command->kind == CVY_BUILD) return build(device, command->job);
+  if (command->kind == CVY_CLEAR) return clear(device, reply);
+  if (command->kind == CVY_PEAK) return peak(device, command, reply);
+  if (fake_plans(device, command)) return CONVOY_OK;
+  return post(device, command, cvy_command_has_ticket(command->kind) ? ticket : NULL);
 }
 
 /* ------------------------------------------------------------------------ list, open, close */
@@ -412,6 +413,7 @@ static convoy_status open_device(int32_t index, const cvy_open_options *options,
   fill_facts(index, &device->facts);
   device->facts.memory_limit = options->memory_limit;
   device->budget = options->budget;
+  device->interrupt = options->interrupt;
   *out = device;
   return CONVOY_OK;
 }
@@ -457,44 +459,29 @@ static void usage(const cvy_device *device, cvy_usage *out) {
   for (const fake_array *each = device->arrays; each; each = each->next) out->bytes += each->bytes;
 }
 
-static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes) {
-  convoy_status status = fake_post(device, (fake_command){.kind = PEAK}, NULL);
-  uint64_t fault;
-  if (!status) status = wait_for(device, device->tickets, NULL, &fault);
-  if (status) return status;
-  *gflops = 100.0;
-  *gigabytes = 50.0;
-  return CONVOY_OK;
-}
-
 static cvy_backend fake_backend = {.name = "fake",
                                    .algorithms = algorithms,
+                                   .commands = WITHOUT_PLANS,
                                    .list = list,
                                    .open = open_device,
                                    .close = close_device,
                                    .facts = facts,
-                                   .allocate = allocate,
-                                   .release = release,
+                                   .execute = execute,
                                    .write = write_array,
                                    .pack = pack,
                                    .read = read_array,
                                    .fetch = fetch,
                                    .fetched = fetched,
                                    .collect = collect,
-                                   .copy = copy,
-                                   .zero = zero,
-                                   .run = run,
-                                   .build = build,
                                    .begun = begun,
                                    .wait = wait_for,
-                                   .clear = clear,
                                    .host_alloc = host_alloc,
                                    .host_free = host_free,
                                    .usage = usage,
-                                   .peak = peak};
+                                   .plan_step = fake_plan_step};
 
 void fake_takes_plans(void) {
-  fake_add_plans(&fake_backend);
+  fake_backend.commands |= CVY_COMMAND_BIT(CVY_PLAN_RUN);
 }
 
 const cvy_backend *const cvy_backends[] = {&cvy_backend_cpu, &fake_backend, NULL};

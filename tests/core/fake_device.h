@@ -20,37 +20,24 @@ typedef struct fetched_copy {
   float *values;
 } fetched_copy;
 
-typedef enum fake_kind {
-  ALLOCATE,
-  RELEASE,
-  PART,
-  WRITE,
-  COPY,
-  ZERO,
-  RUN,
-  PLAN,
-  PLAN_DROP,
-  READ,
-  PEAK
-} fake_kind;
-
+/* A command as it was given, with its own copy of what goes with it; a run of a plan with what is
+ * bound and tapped by then. */
 typedef struct fake_command {
   struct fake_command *next;
   uint64_t ticket;
-  fake_kind kind;
-  uint64_t id, from;
-  int64_t bytes, at;
-  float *values;
+  cvy_command given;
   cvy_job job;
-  cvy_base *bases; /* as they were bound when the plan was run */
+  cvy_base *bases;
   cvy_tap *taps;
-  int32_t tap_count, tapped;
+  int32_t tapped, tap_count;
+  uint64_t tapped_to;
 } fake_command;
 
 struct cvy_device {
   cvy_facts facts;
   cvy_device *cpu;
   double *budget;
+  const volatile int *interrupt;
   fake_array *arrays;
   fake_command *first, *last;
   struct fake_plan *plans;
@@ -68,12 +55,16 @@ float *fake_values_of(cvy_device *device, uint64_t id);
 void fake_run_job(cvy_device *device, cvy_job *host);
 /* Whether the script wants what comes now to fail. */
 bool fake_failing(void);
-convoy_status fake_post(cvy_device *device, fake_command c, uint64_t *ticket);
 
-/* fake_plans.c. False: a step has failed, which is the device's fault_step. */
+/* fake_plans.c. Makes, binds and taps plans, which are no commands of the script: whether it is one
+ * of those. */
+bool fake_plans(cvy_device *device, const cvy_command *given);
+/* Notes with a run what is bound and tapped now. */
+void fake_note_plan(cvy_device *device, fake_command *c);
+/* False: a step has failed, which is the device's fault_step. */
 bool fake_carry_out_plan(cvy_device *device, fake_command *c);
 void fake_drop_plan(cvy_device *device, uint64_t number);
 void fake_drop_plans(cvy_device *device);
-void fake_add_plans(cvy_backend *backend);
+int32_t fake_plan_step(const cvy_device *device, uint64_t ticket);
 
 #endif

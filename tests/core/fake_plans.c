@@ -44,54 +44,47 @@ static void append(cvy_device *device, uint64_t number, const cvy_job *job, int6
   plan->last = &step->next;
 }
 
-static convoy_status plan_job(cvy_device *device, uint64_t number, const cvy_job *job) {
-  append(device, number, job, 0);
-  return CONVOY_OK;
-}
-
-static convoy_status plan_copy(cvy_device *device, uint64_t number, cvy_operand from,
-                               cvy_operand to, int64_t bytes) {
-  const cvy_job job = {.in = {from}, .out = {to}};
-  append(device, number, &job, bytes);
-  return CONVOY_OK;
-}
-
-static convoy_status plan_bind(cvy_device *device, uint64_t number, int32_t first, int32_t count,
-                               const cvy_base *to) {
-  fake_plan *plan = find(device, number);
+static void bind(cvy_device *device, const cvy_command *given) {
+  fake_plan *plan = find(device, given->plan_bind.plan);
+  int32_t first = given->plan_bind.first, count = given->plan_bind.count;
   if (first + count > (int32_t)CVY_COUNT(plan->bases)) abort();
-  memcpy(plan->bases + first, to, (size_t)count * sizeof *to);
-  return CONVOY_OK;
+  memcpy(plan->bases + first, given->bases, (size_t)count * sizeof *given->bases);
 }
 
-static convoy_status plan_tap(cvy_device *device, uint64_t number, int32_t step, uint64_t to,
-                              int32_t count, const cvy_tap *taps) {
-  fake_plan *plan = find(device, number);
-  plan->tapped = step;
-  plan->taps = count;
-  plan->to = to;
-  memcpy(plan->tap, taps, (size_t)count * sizeof *taps);
-  return CONVOY_OK;
+static void tap(cvy_device *device, const cvy_command *given) {
+  fake_plan *plan = find(device, given->plan_tap.plan);
+  plan->tapped = given->plan_tap.step;
+  plan->taps = given->plan_tap.count;
+  plan->to = given->plan_tap.array;
+  memcpy(plan->tap, given->taps, (size_t)plan->taps * sizeof *plan->tap);
 }
 
-static convoy_status plan_run(cvy_device *device, uint64_t number, uint64_t run, uint64_t *ticket) {
-  fake_plan *plan = find(device, number);
-  cvy_base *bases = malloc(sizeof plan->bases);
-  if (!bases) abort();
-  memcpy(bases, plan->bases, sizeof plan->bases);
+bool fake_plans(cvy_device *device, const cvy_command *given) {
+  const cvy_job copy = {.in = {given->plan_copy.from}, .out = {given->plan_copy.to}};
+  if (given->kind == CVY_PLAN_JOB) append(device, given->plan_job.plan, given->job, 0);
+  if (given->kind == CVY_PLAN_COPY)
+    append(device, given->plan_copy.plan, &copy, given->plan_copy.bytes);
+  if (given->kind == CVY_PLAN_BIND) bind(device, given);
+  if (given->kind == CVY_PLAN_TAP) tap(device, given);
+  return given->kind >= CVY_PLAN_JOB && given->kind <= CVY_PLAN_TAP;
+}
+
+static void *copy_of(const void *from, size_t bytes) {
+  void *copy = malloc(bytes + 1);
+  if (!copy) abort();
+  return memcpy(copy, from, bytes);
+}
+
+void fake_note_plan(cvy_device *device, fake_command *c) {
+  fake_plan *plan = find(device, c->given.plan_run.plan);
   for (fake_step *step = plan->first; step; step = step->next)
-    cvy_problem_set_run(&step->job.problem, run);
-  fake_command c = {.kind = PLAN, .id = number, .bases = bases};
-  if (plan->taps) {
-    c.taps = malloc((size_t)plan->taps * sizeof *c.taps);
-    if (!c.taps) abort();
-    memcpy(c.taps, plan->tap, (size_t)plan->taps * sizeof *c.taps);
-    c.tap_count = plan->taps;
-    c.tapped = plan->tapped;
-    c.from = plan->to;
-    plan->taps = 0;
-  }
-  return fake_post(device, c, ticket);
+    cvy_problem_set_run(&step->job.problem, c->given.plan_run.run);
+  c->bases = copy_of(plan->bases, sizeof plan->bases);
+  c->taps = copy_of(plan->tap, (size_t)plan->taps * sizeof *plan->tap);
+  c->tap_count = plan->taps;
+  c->tapped = plan->tapped;
+  c->tapped_to = plan->to;
+  plan->taps = 0;
 }
 
 static void drop(fake_plan **link) {
@@ -112,36 +105,13 @@ void fake_drop_plan(cvy_device *device, uint64_t number) {
   if (*link) drop(link);
 }
 
-/* After the runs that were enqueued before. */
-static convoy_status plan_drop(cvy_device *device, uint64_t number) {
-  fake_command c = {.kind = PLAN_DROP, .id = number};
-  return fake_post(device, c, NULL);
-}
-
-static int32_t plan_step(const cvy_device *device, uint64_t ticket) {
+int32_t fake_plan_step(const cvy_device *device, uint64_t ticket) {
   (void)ticket;
   return device->fault ? device->fault_step : -1;
 }
 
-static convoy_status part(cvy_device *device, uint64_t id, uint64_t of, int64_t at, int64_t bytes,
-                          uint64_t *ticket) {
-  fake_command c = {.kind = PART, .id = id, .from = of, .at = at, .bytes = bytes};
-  return fake_post(device, c, ticket);
-}
-
 void fake_drop_plans(cvy_device *device) {
   while (device->plans) drop(&device->plans);
-}
-
-void fake_add_plans(cvy_backend *backend) {
-  backend->part = part;
-  backend->plan_job = plan_job;
-  backend->plan_copy = plan_copy;
-  backend->plan_bind = plan_bind;
-  backend->plan_tap = plan_tap;
-  backend->plan_run = plan_run;
-  backend->plan_drop = plan_drop;
-  backend->plan_step = plan_step;
 }
 
 /* ------------------------------------------------------------------------------- carrying out */
@@ -171,7 +141,7 @@ static void copy_taps(cvy_device *device, const fake_command *c, int32_t after) 
     const cvy_tap *tap = &c->taps[i];
     if (tap->after != after) continue;
     for (int32_t k = 0; k < tap->count; k++)
-      memcpy((char *)fake_values_of(device, c->from) + tap->to + k * tap->bytes,
+      memcpy((char *)fake_values_of(device, c->tapped_to) + tap->to + k * tap->bytes,
              (const char *)values_at(device, c, tap->from) + tap->offset + k * tap->stride,
              (size_t)tap->bytes);
   }
@@ -181,7 +151,8 @@ bool fake_carry_out_plan(cvy_device *device, fake_command *c) {
   device->fault_step = 0;
   fake_seen.plan_runs++;
   device->in_plan = true;
-  for (const fake_step *step = find(device, c->id)->first; step; step = step->next) {
+  for (const fake_step *step = find(device, c->given.plan_run.plan)->first; step;
+       step = step->next) {
     device->in_plan = !fake_failing();
     if (!device->in_plan) return false;
     copy_taps(device, c, 0);

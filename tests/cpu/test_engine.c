@@ -75,7 +75,7 @@ static void check_adds(cvy_device *device, cpu_work *w) {
   fresh.job.problem.accumulate = 0;
   run_into(device, &fresh, plain);
   for (int64_t i = 0; i < w->out.count; i++) w->out.values[i] = 3.0f;
-  assert_int_equal(cvy_backend_cpu.run(device, &w->job, NULL), CONVOY_OK);
+  assert_int_equal(command_run(&cvy_backend_cpu, device, &w->job, NULL), CONVOY_OK);
   for (int64_t i = 0; i < w->out.count; i++)
     assert_true(fabsf(w->out.values[i] - (plain[i] + 3.0f)) <= 1e-4f);
   free(plain);
@@ -98,7 +98,7 @@ static void check_within_limit(cvy_device *device, cpu_work *w) {
     assert_true(algorithm->workspace(&w->job.problem, facts, &w->job.params) <=
                 facts->workspace_limit);
   }
-  assert_int_equal(cvy_backend_cpu.run(device, &w->job, NULL), CONVOY_OK);
+  assert_int_equal(command_run(&cvy_backend_cpu, device, &w->job, NULL), CONVOY_OK);
   cvy_backend_cpu.usage(device, &usage);
   assert_true(usage.host_bytes <= facts->workspace_limit);
 }
@@ -117,7 +117,7 @@ static void tiny_limits_are_kept(void **state) {
 }
 
 static void check_runs(cvy_device *device, cpu_work *w) {
-  assert_int_equal(cvy_backend_cpu.run(device, &w->job, NULL), CONVOY_OK);
+  assert_int_equal(command_run(&cvy_backend_cpu, device, &w->job, NULL), CONVOY_OK);
 }
 
 static void memory_is_flat(void **state) {
@@ -149,7 +149,7 @@ static void exhausted_memory_leaves_the_output(void **state) {
   getrlimit(RLIMIT_AS, &before);
   none = (struct rlimit){INT64_C(64) << 20, before.rlim_max};
   setrlimit(RLIMIT_AS, &none);
-  convoy_status status = cvy_backend_cpu.run(device, &w.job, NULL);
+  convoy_status status = command_run(&cvy_backend_cpu, device, &w.job, NULL);
   setrlimit(RLIMIT_AS, &before);
   assert_int_equal(status, CONVOY_ERR_MEMORY);
   assert_true(test_array_unchanged(&w.out));
@@ -164,7 +164,7 @@ static void empty_batches_clear_gradients(void **state) {
     for (int beta = 0; beta <= 1; beta++) {
       cpu_work w = cpu_work_new("n0c3h5w5 k4r3s3", d, (float)beta, test_fill_reals);
       for (int64_t i = 0; i < w.out.count; i++) w.out.values[i] = 5.0f;
-      assert_int_equal(cvy_backend_cpu.run(device, &w.job, NULL), CONVOY_OK);
+      assert_int_equal(command_run(&cvy_backend_cpu, device, &w.job, NULL), CONVOY_OK);
       for (int64_t i = 0; i < w.out.count; i++) assert_true(w.out.values[i] == 5.0f * (float)beta);
       cpu_work_free(&w);
     }
@@ -293,11 +293,11 @@ static void facts_are_filled(void **state) {
 
 static void peaks_are_plausible(void **state) {
   (void)state;
-  double gflops = 0, gigabytes = 0;
+  cvy_reply reply;
   cvy_device *device = cpu_open(0, WORKSPACE);
-  assert_int_equal(cvy_backend_cpu.peak(device, &gflops, &gigabytes), CONVOY_OK);
-  assert_true(gflops > 0.1 && gflops < 1e6);
-  assert_true(gigabytes > 0.01 && gigabytes < 1e5);
+  assert_int_equal(command_peak(&cvy_backend_cpu, device, &reply), CONVOY_OK);
+  assert_true(reply.gflops > 0.1 && reply.gflops < 1e6);
+  assert_true(reply.gigabytes > 0.01 && reply.gigabytes < 1e5);
   cvy_backend_cpu.close(device);
 }
 

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend.h"
 #include "common/case.h"
 #include "common/cmocka.h"
+#include "common/commands.h"
 #include "common/part.h"
 #include "common/random_case.h"
 #include "problem/conv/conv.h"
@@ -74,7 +74,7 @@ static void run_row(const cvy_problem *problem, int32_t row, const elements *wit
   }
   if (problem->accumulate) test_part_put(&out, with->out);
   job.out[0].host = out.begin;
-  assert_int_equal(cvy_backend_cpu.run(device, &job, NULL), CONVOY_OK);
+  assert_int_equal(command_run(&cvy_backend_cpu, device, &job, NULL), CONVOY_OK);
   test_part_get(&out, results);
   char text[CONVOY_PROBLEM_TEXT];
   cvy_problem_text(problem, text, sizeof text);

@@ -77,7 +77,7 @@ int32_t cpu_blas_threads(int32_t most) {
 
 convoy_status cpu_run(cvy_device *device, cpu_work *work) {
   test_fill_nan(work->out.values, work->out.count);
-  return cvy_backend_cpu.run(device, &work->job, NULL);
+  return command_run(&cvy_backend_cpu, device, &work->job, NULL);
 }
 
 static bool same_values(const cpu_work *a, const cpu_work *b) {

@@ -2,8 +2,8 @@
 #ifndef TEST_CPU_WORK_H
 #define TEST_CPU_WORK_H
 
-#include "backend.h"
 #include "common/array.h"
+#include "common/commands.h"
 #include "common/random.h"
 
 #define WORKSPACE (INT64_C(64) << 20)

@@ -156,18 +156,22 @@ static void read_shared(cvy_device *device) {
   lane->host_free(device, memory);
 }
 
+static convoy_status give(cvy_device *device, cvy_command command, uint64_t *ticket) {
+  return cvy_backend_ocl.execute(device, &command, NULL, ticket);
+}
+
 static void use(cvy_device *device) {
   const cvy_backend *lane = &cvy_backend_ocl;
   const cvy_job job = {.in[0].id = 1, .out[0].id = 1};
   float values[25] = {0};
   uint64_t ticket = 0, fault = 0;
   cvy_usage usage;
-  double gflops = 0, gigabytes = 0;
-  bool emptied = false;
+  cvy_reply reply;
+  const cvy_command run = {CVY_RUN, .job = &job};
   check_facts(lane->facts(device));
-  check(lane->allocate(device, 1, sizeof values, &ticket));
+  check(give(device, (cvy_command){CVY_ALLOCATE, .allocate = {1, sizeof values}}, &ticket));
   check(lane->write(device, 1, values, sizeof values, &ticket));
-  check(lane->run(device, &job, &ticket));
+  check(give(device, run, &ticket));
   check(lane->wait(device, ticket, NULL, &fault));
   check(lane->read(device, 1, values, sizeof values));
   check(lane->fetch(device, 1, sizeof values, &ticket));
@@ -175,10 +179,12 @@ static void use(cvy_device *device) {
   read_shared(device);
   check(lane->collect(device, ticket, values, sizeof values));
   lane->usage(device, &usage);
-  check(lane->peak(device, &gflops, &gigabytes));
-  check(lane->release(device, 1));
-  check(lane->clear(device, &emptied));
-  check(lane->run(device, &job, &ticket));
+  check(lane->execute(device, &(cvy_command){.kind = CVY_PEAK}, &reply, NULL));
+  check(lane->execute(device, &(cvy_command){CVY_RECORDING, .job = &job}, &reply, NULL));
+  require(reply.recording >= 0 && reply.recording < CVY_RECORDINGS, "a recording that is none");
+  check(give(device, (cvy_command){CVY_RELEASE, .release = {1}}, NULL));
+  check(lane->execute(device, &(cvy_command){.kind = CVY_CLEAR}, &reply, NULL));
+  check(give(device, run, &ticket));
   check(lane->wait(device, ticket, NULL, &fault));
 }
 

@@ -76,8 +76,8 @@ float *test_engine_values(int64_t count, int seed) {
 uint64_t test_engine_bytes(test_engine *engine, const void *bytes, int64_t count) {
   if (count == 0) return 0;
   uint64_t id = ++engine->last_id;
-  engine->backend->allocate(engine->device, id, count, NULL);
-  engine->backend->write(engine->device, id, bytes, count, NULL);
+  command_allocate(engine->backend, engine->device, id, count, NULL);
+  command_write(engine->backend, engine->device, id, bytes, count);
   return id;
 }
 
@@ -94,12 +94,12 @@ convoy_status test_engine_run_all(test_engine *engine, const cvy_problem *proble
     job.in[i].id = test_engine_bytes(engine, in[i], cvy_problem_input_bytes(problem, i));
   job.out[0].id = test_engine_bytes(engine, out, bytes);
   uint64_t ticket = 0, fault = 0;
-  convoy_status status = engine->backend->run(engine->device, &job, &ticket);
+  convoy_status status = command_run(engine->backend, engine->device, &job, &ticket);
   if (!status) status = engine->backend->wait(engine->device, ticket, NULL, &fault);
-  if (!status) status = engine->backend->read(engine->device, job.out[0].id, out, bytes);
+  if (!status) status = command_read(engine->backend, engine->device, job.out[0].id, out, bytes);
   for (int32_t i = 0; i < CVY_MAX_INPUTS; i++)
-    if (job.in[i].id) engine->backend->release(engine->device, job.in[i].id);
-  engine->backend->release(engine->device, job.out[0].id);
+    if (job.in[i].id) command_release(engine->backend, engine->device, job.in[i].id);
+  command_release(engine->backend, engine->device, job.out[0].id);
   return status;
 }
 

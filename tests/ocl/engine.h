@@ -4,7 +4,7 @@
 #ifndef TEST_OCL_ENGINE_H
 #define TEST_OCL_ENGINE_H
 
-#include "backend.h"
+#include "common/commands.h"
 
 typedef struct test_engine {
   void *library;

@@ -120,7 +120,7 @@ static int32_t bind(cvy_job *job, int way, cvy_base *bases) {
 static double run(uint64_t plan, const char *text) {
   uint64_t ticket, fault;
   double began = test_now();
-  check(engine.backend->plan_run(engine.device, plan, 0, &ticket), text);
+  check(command_plan_run(engine.backend, engine.device, plan, 0, &ticket), text);
   check(engine.backend->wait(engine.device, ticket, NULL, &fault), text);
   return (test_now() - began) / STEPS;
 }
@@ -140,15 +140,15 @@ static double time_of(const char *text, int32_t row, int way, int rounds) {
   cvy_job_set(&job, &problem, row, &params);
   int32_t count = bind(&job, way, bases);
   uint64_t plan = ++last_plan;
-  for (int s = 0; s < STEPS; s++) check(b->plan_job(engine.device, plan, &job), text);
-  check(b->plan_bind(engine.device, plan, 0, count, bases), text);
+  for (int s = 0; s < STEPS; s++) check(command_plan_job(b, engine.device, plan, &job), text);
+  check(command_plan_bind(b, engine.device, plan, 0, count, bases), text);
   double best = run(plan, text);
   for (int r = 0; r < rounds; r++) {
     double seconds = run(plan, text);
     if (seconds < best) best = seconds;
   }
-  check(b->plan_drop(engine.device, plan), text);
-  for (int32_t i = 0; i < count; i++) b->release(engine.device, bases[i].id);
+  check(command_plan_drop(b, engine.device, plan), text);
+  for (int32_t i = 0; i < count; i++) command_release(b, engine.device, bases[i].id);
   return best;
 }
 

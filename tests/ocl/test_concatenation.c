@@ -101,7 +101,7 @@ static void make_plan(uint64_t plan, int turn) {
     for (int32_t i = 0; i < cvy_problem_inputs(&problems[s]); i++)
       job.in[i] = cvy_place(0, steps[s].in[i] * (int64_t)sizeof(float));
     job.out[0] = cvy_place(0, steps[s].out * (int64_t)sizeof(float));
-    assert_int_equal(b->plan_job(engine.device, plan, &job), CONVOY_OK);
+    assert_int_equal(command_plan_job(b, engine.device, plan, &job), CONVOY_OK);
   }
 }
 
@@ -115,14 +115,14 @@ static void a_plan_writes_and_reads_parts(void **state) {
     for (int run = 0; run < 2; run++) {
       uint64_t ticket, fault;
       const cvy_base base = {.id = test_engine_array(&engine, before, FLOATS)};
-      assert_int_equal(b->plan_bind(engine.device, plan, 0, 1, &base), CONVOY_OK);
-      assert_int_equal(b->plan_run(engine.device, plan, 0, &ticket), CONVOY_OK);
+      assert_int_equal(command_plan_bind(b, engine.device, plan, 0, 1, &base), CONVOY_OK);
+      assert_int_equal(command_plan_run(b, engine.device, plan, 0, &ticket), CONVOY_OK);
       assert_int_equal(b->wait(engine.device, ticket, NULL, &fault), CONVOY_OK);
-      assert_int_equal(b->read(engine.device, base.id, got, sizeof got), CONVOY_OK);
+      assert_int_equal(command_read(b, engine.device, base.id, got, sizeof got), CONVOY_OK);
       assert_memory_equal(got, wanted, sizeof got);
-      b->release(engine.device, base.id);
+      command_release(b, engine.device, base.id);
     }
-    b->plan_drop(engine.device, plan);
+    command_plan_drop(b, engine.device, plan);
   }
 }
 

@@ -8,6 +8,7 @@
 
 #include "cl/conv_args.h"
 #include "common/cmocka.h"
+#include "common/commands.h"
 #include "ocl/engine/device.h"
 #include "ocl/engine/launch.h"
 #include "problem/program/program.h"
@@ -181,7 +182,7 @@ static int close_device(void **state) {
 
 static uint64_t new_array(int64_t bytes) {
   uint64_t id = ++last_id;
-  if (engine->allocate(device, id, bytes, NULL)) fail_msg("%s", cvy_last_error());
+  if (command_allocate(engine, device, id, bytes, NULL)) fail_msg("%s", cvy_last_error());
   return id;
 }
 
@@ -209,13 +210,13 @@ static cvy_job job_of(const char *text) {
 }
 
 static void release(const cvy_job *job) {
-  for (int i = 0; i < CVY_MAX_INPUTS; i++) engine->release(device, job->in[i].id);
-  for (int k = 0; k < CVY_MAX_OUTPUTS; k++) engine->release(device, job->out[k].id);
+  for (int i = 0; i < CVY_MAX_INPUTS; i++) command_release(engine, device, job->in[i].id);
+  for (int k = 0; k < CVY_MAX_OUTPUTS; k++) command_release(engine, device, job->out[k].id);
 }
 
 static void run(const cvy_job *job) {
   launched = 0;
-  if (engine->run(device, job, NULL)) fail_msg("%s", cvy_last_error());
+  if (command_run(engine, device, job, NULL)) fail_msg("%s", cvy_last_error());
 }
 
 /* Generators write into this room: as long as it is as it was, nothing was planned. */
@@ -272,7 +273,7 @@ static void a_reduction_of_pieces_is_replayed(void **state) {
   run(&two);
   assert_false(was_planned());
   assert_int_equal(launched, 2);
-  assert_int_equal(engine->build(device, &one, NULL), CONVOY_OK);
+  assert_int_equal(command_build(engine, device, &one), CONVOY_OK);
 }
 
 static void which_random_numbers_changes_nothing(void **state) {
@@ -298,8 +299,8 @@ static void which_random_numbers_changes_nothing(void **state) {
 /* So many bytes behind the beginning of a block. */
 static uint64_t array_behind(int64_t bytes) {
   uint64_t room = new_array(bytes + (1 << 20)), id = ++last_id;
-  if (engine->part(device, id, room, bytes, 1 << 20, NULL)) fail_msg("%s", cvy_last_error());
-  engine->release(device, room);
+  if (command_part(engine, device, id, room, bytes, 1 << 20)) fail_msg("%s", cvy_last_error());
+  command_release(engine, device, room);
   return id;
 }
 
@@ -372,7 +373,7 @@ static void thousands_of_programs_stay_bounded(void **state) {
   }
   assert_int_equal(most_programs, MOST_GENERATED);
   assert_int_equal(device->generated.count, live_programs);
-  assert_int_equal(engine->run(device, &first, &ticket), CONVOY_OK);
+  assert_int_equal(command_run(engine, device, &first, &ticket), CONVOY_OK);
   assert_int_equal(engine->wait(device, ticket, NULL, &fault), CONVOY_OK);
 }
 
@@ -381,7 +382,7 @@ static void what_is_prepared_is_what_runs(void **state) {
   (void)state;
   cvy_usage usage;
   cvy_job job = job_of(sum_text);
-  assert_int_equal(engine->build(device, &job, NULL), CONVOY_OK);
+  assert_int_equal(command_build(engine, device, &job), CONVOY_OK);
   assert_int_equal(device->generated.count, 1);
   run(&job);
   assert_int_equal(device->generated.count, 1);

@@ -77,14 +77,15 @@ static cvy_job new_job(test_engine *engine, const cvy_problem *problem) {
 }
 
 static void release(test_engine *engine, const cvy_job *job) {
-  for (int i = 0; i < CVY_MAX_INPUTS; i++) engine->backend->release(engine->device, job->in[i].id);
+  for (int i = 0; i < CVY_MAX_INPUTS; i++)
+    command_release(engine->backend, engine->device, job->in[i].id);
   for (int k = 0; k < CVY_MAX_OUTPUTS; k++)
-    engine->backend->release(engine->device, job->out[k].id);
+    command_release(engine->backend, engine->device, job->out[k].id);
 }
 
 static void run_job(test_engine *engine, const cvy_job *job) {
   uint64_t ticket = 0, fault = 0;
-  if (engine->backend->run(engine->device, job, &ticket) ||
+  if (command_run(engine->backend, engine->device, job, &ticket) ||
       engine->backend->wait(engine->device, ticket, NULL, &fault))
     fail_msg("%s", engine->module->last_error());
 }
@@ -92,7 +93,8 @@ static void run_job(test_engine *engine, const cvy_job *job) {
 static void read_result(test_engine *engine, const cvy_job *job, int32_t k, float *to) {
   int64_t bytes = cvy_problem_output_bytes(&job->problem, k);
   if (bytes == 0) return;
-  assert_int_equal(engine->backend->read(engine->device, job->out[k].id, to, bytes), CONVOY_OK);
+  assert_int_equal(command_read(engine->backend, engine->device, job->out[k].id, to, bytes),
+                   CONVOY_OK);
 }
 
 /* Results are where `all` has them, guards around them. */
@@ -133,7 +135,7 @@ static void results_have_the_bits_of_the_definition(void **state) {
     snprintf(who, sizeof who, "problem %d, once more", number);
     uint64_t unused = test_engine_bytes(&whole, &problem, 1000); /* so that arrays lie elsewhere */
     wrong += run_and_compare(&whole, &problem, who);
-    whole.backend->release(whole.device, unused);
+    command_release(whole.backend, whole.device, unused);
     assert_int_equal(launches() - begin, 2 * first);
     elements += all.elements;
     plain += all.plain;
@@ -223,7 +225,7 @@ static void bytes_are_counted_as_bytes(void **state) {
     run_and_read(&whole, &job, out);
     for (int i = 0; i < 1000; i++) assert_true(out[i] == 2.0f * (float)(i % 256));
   }
-  whole.backend->release(whole.device, before);
+  command_release(whole.backend, whole.device, before);
 }
 
 /* Core gives each result an array of its own; the engine does not need it to. */
@@ -232,8 +234,8 @@ static void a_result_may_lie_where_an_input_does(void **state) {
   float out[600];
   for (int again = 0; again < 2; again++) {
     cvy_job job = counting_job(&whole, "y0 = x0 * x1 + x1 on n600");
-    whole.backend->release(whole.device, job.in[1].id);
-    whole.backend->release(whole.device, job.out[0].id);
+    command_release(whole.backend, whole.device, job.in[1].id);
+    command_release(whole.backend, whole.device, job.out[0].id);
     job.in[1] = job.out[0] = job.in[0];
     run_and_read(&whole, &job, out);
     for (int i = 0; i < 600; i++) assert_true(out[i] == (float)i * (float)i + (float)i);
@@ -248,13 +250,13 @@ static void one_array_in_two_roles_is_no_model_for_two(void **state) {
           two = counting_job(&whole, "y0 = x0 - x1 * 2 on n100");
   uint64_t second = one.in[1].id;
   float zero[100] = {0};
-  assert_int_equal(whole.backend->write(whole.device, two.in[1].id, zero, sizeof zero, NULL), 0);
+  assert_int_equal(command_write(whole.backend, whole.device, two.in[1].id, zero, sizeof zero), 0);
   one.in[1] = one.in[0];
   run_and_read(&whole, &one, out);
   for (int i = 0; i < 100; i++) assert_true(out[i] == -(float)i);
   run_and_read(&whole, &two, out);
   for (int i = 0; i < 100; i++) assert_true(out[i] == (float)i);
-  whole.backend->release(whole.device, second);
+  command_release(whole.backend, whole.device, second);
 }
 
 static void random_numbers_are_those_of_each_job(void **state) {

@@ -61,11 +61,12 @@ static void compute_wanted(void) {
   for (int s = 0; s < STEPS; s++) {
     for (int i = 0; i < cvy_problem_inputs(&problems[s]); i++) jobs[s].in[i].id = id[reads[s][i]];
     for (int i = 0; i < cvy_problem_outputs(&problems[s]); i++) jobs[s].out[i].id = id[makes[s][i]];
-    assert_int_equal(engine.backend->run(engine.device, &jobs[s], NULL), CONVOY_OK);
+    assert_int_equal(command_run(engine.backend, engine.device, &jobs[s], NULL), CONVOY_OK);
   }
   for (int a = 0; a < ARRAYS; a++) {
-    assert_int_equal(engine.backend->read(engine.device, id[a], wanted[a], bytes[a]), CONVOY_OK);
-    engine.backend->release(engine.device, id[a]);
+    assert_int_equal(command_read(engine.backend, engine.device, id[a], wanted[a], bytes[a]),
+                     CONVOY_OK);
+    command_release(engine.backend, engine.device, id[a]);
   }
 }
 
@@ -90,7 +91,7 @@ static int finish(void **state) {
 static int reset(void **state) {
   (void)state;
   bool emptied = false;
-  return (int)engine.backend->clear(engine.device, &emptied);
+  return (int)command_clear(engine.backend, engine.device, &emptied);
 }
 
 /* ------------------------------------------------------------------------------------- a plan */
@@ -118,7 +119,7 @@ static uint64_t make_plan(void) {
     cvy_job job = jobs[s];
     for (int i = 0; i < cvy_problem_inputs(&problems[s]); i++) job.in[i] = operand(reads[s][i]);
     for (int i = 0; i < cvy_problem_outputs(&problems[s]); i++) job.out[i] = operand(makes[s][i]);
-    assert_int_equal(engine.backend->plan_job(engine.device, plan, &job), CONVOY_OK);
+    assert_int_equal(command_plan_job(engine.backend, engine.device, plan, &job), CONVOY_OK);
   }
   return plan;
 }
@@ -142,19 +143,20 @@ static bound bind(uint64_t plan, int64_t ahead, bool constant) {
     all.base[i] = (cvy_base){all.id[i], ahead, constant && i < GIVEN, 0};
     free(content);
   }
-  assert_int_equal(b->plan_bind(engine.device, plan, 0, BASES, all.base), CONVOY_OK);
+  assert_int_equal(command_plan_bind(b, engine.device, plan, 0, BASES, all.base), CONVOY_OK);
   return all;
 }
 
 static void release(const bound *all) {
-  for (int i = 0; i < BASES; i++) engine.backend->release(engine.device, all->id[i]);
+  for (int i = 0; i < BASES; i++) command_release(engine.backend, engine.device, all->id[i]);
 }
 
 static void expect_made(const bound *all) {
   int64_t count = all->base[MADE].at + place_of(ARRAYS);
   char *made = malloc((size_t)count);
   assert_non_null(made);
-  assert_int_equal(engine.backend->read(engine.device, all->id[MADE], made, count), CONVOY_OK);
+  assert_int_equal(command_read(engine.backend, engine.device, all->id[MADE], made, count),
+                   CONVOY_OK);
   for (int a = GIVEN; a < ARRAYS; a++)
     assert_memory_equal(made + all->base[MADE].at + place_of(a), wanted[a], (size_t)bytes[a]);
   free(made);
@@ -162,7 +164,8 @@ static void expect_made(const bound *all) {
 
 static void run(uint64_t plan, uint64_t number) {
   uint64_t ticket = 0, fault;
-  assert_int_equal(engine.backend->plan_run(engine.device, plan, number, &ticket), CONVOY_OK);
+  assert_int_equal(command_plan_run(engine.backend, engine.device, plan, number, &ticket),
+                   CONVOY_OK);
   assert_int_equal(engine.backend->wait(engine.device, ticket, NULL, &fault), CONVOY_OK);
 }
 
@@ -179,7 +182,7 @@ static void a_run_makes_the_jobs_bits(void **state) {
       }
       release(&all);
     }
-  engine.backend->plan_drop(engine.device, plan);
+  command_plan_drop(engine.backend, engine.device, plan);
 }
 
 /* Weights that are said to stay are packed once; others that are bound are packed anew. */
@@ -194,19 +197,19 @@ static void what_is_bound_anew_is_read_anew(void **state) {
   float *zeros = calloc(1, (size_t)bytes[W]);
   uint64_t other = test_engine_bytes(&engine, zeros, bytes[W]);
   const cvy_base to = {other, 0, 1, 0};
-  assert_int_equal(b->plan_bind(engine.device, plan, W, 1, &to), CONVOY_OK);
+  assert_int_equal(command_plan_bind(b, engine.device, plan, W, 1, &to), CONVOY_OK);
   for (uint64_t k = 0; k < 3; k++) run(plan, k);
   float *y = malloc((size_t)place_of(ARRAYS));
-  assert_int_equal(b->read(engine.device, all.id[MADE], y, bytes[Y]), CONVOY_OK);
+  assert_int_equal(command_read(b, engine.device, all.id[MADE], y, bytes[Y]), CONVOY_OK);
   for (int64_t i = 0; i < bytes[Y] / 4; i++) assert_true(y[i] == 0);
-  assert_int_equal(b->plan_bind(engine.device, plan, W, 1, &all.base[W]), CONVOY_OK);
+  assert_int_equal(command_plan_bind(b, engine.device, plan, W, 1, &all.base[W]), CONVOY_OK);
   run(plan, 9);
   expect_made(&all);
   free(zeros);
   free(y);
-  b->release(engine.device, other);
+  command_release(b, engine.device, other);
   release(&all);
-  b->plan_drop(engine.device, plan);
+  command_plan_drop(b, engine.device, plan);
 }
 
 static void copies_and_taps_are_where_they_were_asked_for(void **state) {
@@ -215,8 +218,8 @@ static void copies_and_taps_are_where_they_were_asked_for(void **state) {
   uint64_t plan = make_plan();
   int64_t image = bytes[Z] / N, map = image / K;
   /* Over what step 0 has made, when all are done. */
-  assert_int_equal(b->plan_copy(engine.device, plan, operand(DW), operand(Y), bytes[DW]),
-                   CONVOY_OK);
+  const cvy_command copy = {CVY_PLAN_COPY, .plan_copy = {plan, operand(DW), operand(Y), bytes[DW]}};
+  assert_int_equal(command_give(b, engine.device, copy, NULL), CONVOY_OK);
   bound all = bind(plan, ALIGN, false);
   uint64_t to = test_engine_bytes(&engine, wanted[Z], bytes[Z]);
   /* Of step 1 channel 3 of each image, before and after. */
@@ -230,27 +233,29 @@ static void copies_and_taps_are_where_they_were_asked_for(void **state) {
        .count = N,
        .after = 1},
   };
-  assert_int_equal(b->plan_tap(engine.device, plan, 1, to, 2, taps), CONVOY_OK);
+  const cvy_command tap = {CVY_PLAN_TAP, .plan_tap = {plan, to, 1, 2}, .taps = taps};
+  assert_int_equal(command_give(b, engine.device, tap, NULL), CONVOY_OK);
   run(plan, 0);
   float *got = malloc((size_t)bytes[Z]);
-  assert_int_equal(b->read(engine.device, to, got, 2 * N * map), CONVOY_OK);
+  assert_int_equal(command_read(b, engine.device, to, got, 2 * N * map), CONVOY_OK);
   for (int n = 0; n < N; n++) {
     assert_memory_equal((char *)got + n * map, (char *)wanted[Y] + n * image + 3 * map, map);
     assert_memory_equal((char *)got + (N + n) * map, (char *)wanted[Z] + n * image + 3 * map, map);
   }
   float *made = malloc((size_t)(ALIGN + bytes[DW]));
-  assert_int_equal(b->read(engine.device, all.id[MADE], made, ALIGN + bytes[DW]), CONVOY_OK);
+  assert_int_equal(command_read(b, engine.device, all.id[MADE], made, ALIGN + bytes[DW]),
+                   CONVOY_OK);
   assert_memory_equal((char *)made + ALIGN, wanted[DW], bytes[DW]);
   /* The next run taps nothing. */
-  assert_int_equal(b->zero(engine.device, to, bytes[Z], NULL), CONVOY_OK);
+  assert_int_equal(command_zero(b, engine.device, to, bytes[Z], NULL), CONVOY_OK);
   run(plan, 1);
-  assert_int_equal(b->read(engine.device, to, got, 4), CONVOY_OK);
+  assert_int_equal(command_read(b, engine.device, to, got, 4), CONVOY_OK);
   assert_true(got[0] == 0);
   free(got);
   free(made);
-  b->release(engine.device, to);
+  command_release(b, engine.device, to);
   release(&all);
-  b->plan_drop(engine.device, plan);
+  command_plan_drop(b, engine.device, plan);
 }
 
 /* ------------------------------------------------------------------------------------- faults */
@@ -261,28 +266,30 @@ static void a_fault_is_a_steps(void **state) {
   uint64_t plan = make_plan(), first = 0, ticket = 0, fault = 0;
   bool emptied = false;
   bound all = bind(plan, 0, false);
-  assert_int_equal(b->zero(engine.device, all.id[X], 4, &first), CONVOY_OK);
-  assert_int_equal(b->write(engine.device, all.id[X], values[X], bytes[X], &first), CONVOY_OK);
-  b->release(engine.device, all.id[FC]); /* which step 5 reads */
-  assert_int_equal(b->plan_run(engine.device, plan, 0, &ticket), CONVOY_ERR_ARGUMENT);
+  assert_int_equal(command_zero(b, engine.device, all.id[X], 4, &first), CONVOY_OK);
+  assert_int_equal(
+      command_transfer(b, engine.device, CVY_WRITE, all.id[X], 0, values[X], bytes[X], &first),
+      CONVOY_OK);
+  command_release(b, engine.device, all.id[FC]); /* which step 5 reads */
+  assert_int_equal(command_plan_run(b, engine.device, plan, 0, &ticket), CONVOY_ERR_ARGUMENT);
   assert_int_equal(ticket, first + STEPS);
   assert_int_equal(b->wait(engine.device, ticket, NULL, &fault), CONVOY_ERR_ARGUMENT);
   assert_int_equal(b->plan_step(engine.device, fault), 0); /* nothing begins with a base missing */
-  assert_int_equal(b->clear(engine.device, &emptied), CONVOY_OK);
+  assert_int_equal(command_clear(b, engine.device, &emptied), CONVOY_OK);
   /* An array that is too small for its last step. */
   all.id[FC] = test_engine_bytes(&engine, values[FC], ALIGN);
   const cvy_base to = {all.id[FC], 0, 0, 0};
-  assert_int_equal(b->plan_bind(engine.device, plan, FC, 1, &to), CONVOY_OK);
-  assert_int_equal(b->plan_run(engine.device, plan, 0, &ticket), CONVOY_ERR_ARGUMENT);
+  assert_int_equal(command_plan_bind(b, engine.device, plan, FC, 1, &to), CONVOY_OK);
+  assert_int_equal(command_plan_run(b, engine.device, plan, 0, &ticket), CONVOY_ERR_ARGUMENT);
   assert_int_equal(b->wait(engine.device, ticket, NULL, &fault), CONVOY_ERR_ARGUMENT);
   assert_int_equal(b->plan_step(engine.device, fault), 5);
   assert_int_equal(fault, ticket);
   assert_non_null(strstr(engine.module->last_error(), "a step needs"));
-  assert_int_equal(b->clear(engine.device, &emptied), CONVOY_OK);
+  assert_int_equal(command_clear(b, engine.device, &emptied), CONVOY_OK);
   assert_int_equal(b->plan_step(engine.device, ticket + 1), -1);
   release(&all);
-  assert_int_equal(b->plan_run(engine.device, ++last_plan, 0, NULL), CONVOY_ERR_ARGUMENT);
-  b->plan_drop(engine.device, plan);
+  assert_int_equal(command_plan_run(b, engine.device, ++last_plan, 0, NULL), CONVOY_ERR_ARGUMENT);
+  command_plan_drop(b, engine.device, plan);
 }
 
 /* ------------------------------------------------------------------------------------- parts */
@@ -295,27 +302,28 @@ static void parts_keep_their_memory(void **state) {
   for (int i = 0; i < ALIGN; i++) ramp[i] = (float)i;
   uint64_t whole = test_engine_bytes(&engine, ramp, 4 * ALIGN);
   uint64_t part = ++engine.last_id, second = ++engine.last_id;
-  assert_int_equal(b->part(engine.device, part, whole, ALIGN, ALIGN, NULL), CONVOY_OK);
-  assert_int_equal(b->part(engine.device, second, part, 0, 8, NULL), CONVOY_OK);
-  b->release(engine.device, whole);
-  b->release(engine.device, part);
+  assert_int_equal(command_part(b, engine.device, part, whole, ALIGN, ALIGN), CONVOY_OK);
+  assert_int_equal(command_part(b, engine.device, second, part, 0, 8), CONVOY_OK);
+  command_release(b, engine.device, whole);
+  command_release(b, engine.device, part);
   /* What comes next does not get the memory. */
   uint64_t other = test_engine_bytes(&engine, wanted[Y], 4 * ALIGN);
-  assert_int_equal(b->read(engine.device, second, got, 8), CONVOY_OK);
+  assert_int_equal(command_read(b, engine.device, second, got, 8), CONVOY_OK);
   assert_true(got[0] == ALIGN / 4 && got[1] == ALIGN / 4 + 1);
-  b->release(engine.device, second);
-  b->release(engine.device, other);
+  command_release(b, engine.device, second);
+  command_release(b, engine.device, other);
   cvy_usage usage;
   b->usage(engine.device, &usage);
   free(ramp);
   bool emptied = false;
   uint64_t tiny = test_engine_bytes(&engine, got, 16);
-  assert_int_equal(b->part(engine.device, ++engine.last_id, tiny, 4, 8, NULL), CONVOY_ERR_ARGUMENT);
-  assert_int_equal(b->clear(engine.device, &emptied), CONVOY_OK);
-  assert_int_equal(b->part(engine.device, ++engine.last_id, tiny, 0, 32, NULL),
+  assert_int_equal(command_part(b, engine.device, ++engine.last_id, tiny, 4, 8),
                    CONVOY_ERR_ARGUMENT);
-  assert_int_equal(b->clear(engine.device, &emptied), CONVOY_OK);
-  b->release(engine.device, tiny);
+  assert_int_equal(command_clear(b, engine.device, &emptied), CONVOY_OK);
+  assert_int_equal(command_part(b, engine.device, ++engine.last_id, tiny, 0, 32),
+                   CONVOY_ERR_ARGUMENT);
+  assert_int_equal(command_clear(b, engine.device, &emptied), CONVOY_OK);
+  command_release(b, engine.device, tiny);
 }
 
 /* Everything is given back. */

@@ -156,7 +156,8 @@ static void what_the_driver_keeps_is_left_to_it(void **state) {
 static int64_t build_on_a_new_device(void) {
   assert_int_equal(test_engine_open(&engine, 1 << 20), 0);
   cvy_job job = {.problem = small_problem(), .algorithm = last_row()};
-  if (engine.backend->build(engine.device, &job, NULL)) fail_msg("%s", engine.module->last_error());
+  if (command_build(engine.backend, engine.device, &job))
+    fail_msg("%s", engine.module->last_error());
   cvy_usage usage;
   engine.backend->usage(engine.device, &usage);
   assert_int_equal(usage.bytes_held, 0); /* nothing was allocated for it */

@@ -47,8 +47,9 @@ static float *result_of(const cvy_job *job) {
   int64_t bytes = cvy_conv_count(&job->problem, cvy_conv_out(&job->problem)) * 4;
   float *out = malloc((size_t)bytes);
   assert_non_null(out);
-  assert_int_equal(engine.backend->run(engine.device, job, NULL), CONVOY_OK);
-  assert_int_equal(engine.backend->read(engine.device, job->out[0].id, out, bytes), CONVOY_OK);
+  assert_int_equal(command_run(engine.backend, engine.device, job, NULL), CONVOY_OK);
+  assert_int_equal(command_read(engine.backend, engine.device, job->out[0].id, out, bytes),
+                   CONVOY_OK);
   return out;
 }
 
@@ -93,8 +94,8 @@ static void compare(const cvy_problem *problem, int32_t row) {
   uint64_t changed = new_values(weights, 21);
   one.in[0] = two.in[0];
   one.in[2] = two.in[2];
-  assert_int_equal(engine.backend->copy(engine.device, changed, one.in[1].id, weights * 4, NULL),
-                   0);
+  assert_int_equal(
+      command_copy(engine.backend, engine.device, changed, one.in[1].id, weights * 4, NULL), 0);
   assert_same(problem, row, result_of(&one), result_of(&two), "with changed weights");
   assert_same(problem, row, result_of(&one), result_of(&two), "with weights used before");
 }
@@ -151,15 +152,15 @@ static void jobs_are_flushed_in_bursts_and_when_the_engine_rests(void **state) {
   uint64_t ticket = 0;
   free(result_of(&job));
   uint64_t before = flushes();
-  assert_int_equal(engine.backend->run(engine.device, &job, &ticket), CONVOY_OK);
+  assert_int_equal(command_run(engine.backend, engine.device, &job, &ticket), CONVOY_OK);
   assert_int_equal(flushes() - before, 1); /* the device waits for it */
   for (int i = 1; i < JOBS; i++)
-    assert_int_equal(engine.backend->run(engine.device, &job, &ticket), CONVOY_OK);
+    assert_int_equal(command_run(engine.backend, engine.device, &job, &ticket), CONVOY_OK);
   assert_in_range(flushes() - before, JOBS / 20, JOBS / 10);
   before = flushes();
   engine.backend->poll(engine.device);
   assert_int_equal(flushes() - before, 1);
-  assert_int_equal(engine.backend->run(engine.device, &job, &ticket), CONVOY_OK);
+  assert_int_equal(command_run(engine.backend, engine.device, &job, &ticket), CONVOY_OK);
   assert_int_equal(engine.backend->wait(engine.device, ticket, NULL, NULL), CONVOY_OK);
   assert_int_equal(flushes() - before, 3);
 }

@@ -63,12 +63,12 @@ static operand filled(cvy_array array, int aligned) {
 static void download(operand *from) {
   const test_array *all = &from->memory.all;
   int64_t bytes = all->count * (int64_t)sizeof(float);
-  assert_int_equal(engine.backend->read(engine.device, from->tensor, all->values, bytes),
+  assert_int_equal(command_read(engine.backend, engine.device, from->tensor, all->values, bytes),
                    CONVOY_OK);
 }
 
 static void drop(operand *of) {
-  engine.backend->release(engine.device, of->tensor);
+  command_release(engine.backend, engine.device, of->tensor);
   test_part_free(&of->memory);
 }
 
@@ -118,8 +118,8 @@ static void run_plan(const one_case *c, uint64_t plan, const operand in[], const
   uint64_t ticket = 0, fault = 0;
   for (int32_t i = 0; i < inputs; i++) bases[i].id = in[i].tensor;
   bases[inputs].id = out->tensor;
-  convoy_status status = b->plan_bind(engine.device, plan, 0, inputs + 1, bases);
-  if (!status) status = b->plan_run(engine.device, plan, 0, &ticket);
+  convoy_status status = command_plan_bind(b, engine.device, plan, 0, inputs + 1, bases);
+  if (!status) status = command_plan_run(b, engine.device, plan, 0, &ticket);
   if (!status) status = b->wait(engine.device, ticket, NULL, &fault);
   if (status) fail_msg("%s: %s: %s", c->row->name, c->text, engine.module->last_error());
 }
@@ -131,7 +131,7 @@ static uint64_t make_plan(const one_case *c, const operand in[], const operand *
   cvy_job job = {.algorithm = c->number, .params = c->params, .problem = c->problem};
   for (int32_t i = 0; i < inputs; i++) job.in[i] = place_of(&in[i], i);
   job.out[0] = place_of(out, inputs);
-  convoy_status status = engine.backend->plan_job(engine.device, ++last_plan, &job);
+  convoy_status status = command_plan_job(engine.backend, engine.device, ++last_plan, &job);
   if (status) fail_msg("%s: %s: %s", c->row->name, c->text, engine.module->last_error());
   return last_plan;
 }
@@ -157,7 +157,7 @@ static void run_case(one_case *c) {
     run_plan(c, plan, in, &out[i]);
     download(&out[i]);
   }
-  engine.backend->plan_drop(engine.device, plan);
+  command_plan_drop(engine.backend, engine.device, plan);
   compare(c, in, before.memory.begin, &out[0]);
   assert_memory_equal(out[0].memory.all.values, out[1].memory.all.values,
                       (size_t)out[0].memory.all.count * sizeof(float));

@@ -142,9 +142,11 @@ static char *range(cvy_device *device, uint64_t id, int64_t offset, int64_t byte
   return found->memory + offset;
 }
 
-static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
-  convoy_status status;
-  if (!begin(device, ticket, &status)) return status;
+/* Those below are carried out unless the script says otherwise; each returns what `broken` makes of
+ * a number that it does not know. */
+static convoy_status allocate(cvy_device *device, const cvy_command *c) {
+  uint64_t id = c->allocate.array;
+  int64_t bytes = c->allocate.bytes;
   array *empty = find(device, 0);
   if (id == 0 || find(device, id) || !empty || bytes > MOST_BYTES)
     return broken(device, "cannot allocate array", id);
@@ -155,60 +157,40 @@ static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes, ui
   return CONVOY_OK;
 }
 
-static convoy_status release(cvy_device *device, uint64_t id) {
-  convoy_status status;
-  begin(device, NULL, &status);
-  array *found = id ? find(device, id) : NULL;
+static convoy_status release(cvy_device *device, const cvy_command *c) {
+  array *found = c->release.array ? find(device, c->release.array) : NULL;
   if (!found) return CONVOY_OK;
   device->bytes -= found->bytes;
   free(found->memory);
   *found = (array){0};
-  return status;
-}
-
-static convoy_status write_part(cvy_device *device, uint64_t id, int64_t offset, const void *from,
-                                int64_t bytes, uint64_t *ticket) {
-  convoy_status status;
-  if (!begin(device, ticket, &status)) return status;
-  char *to = range(device, id, offset, bytes);
-  if (!to) return broken(device, "cannot write array", id);
-  memcpy(to, from, (size_t)bytes);
   return CONVOY_OK;
 }
 
-static convoy_status read_part(cvy_device *device, uint64_t id, int64_t offset, void *to,
-                               int64_t bytes, uint64_t *ticket) {
-  convoy_status status;
-  if (!begin(device, ticket, &status))
-    return status ? status : fail(CONVOY_ERR_DEVICE, "fake fault of command", device->fault);
-  const char *from = range(device, id, offset, bytes);
-  if (!from) return broken(device, "cannot read array", id);
-  memcpy(to, from, (size_t)bytes);
+static convoy_status transfer(cvy_device *device, const cvy_command *c) {
+  char *there = range(device, c->transfer.array, c->transfer.at, c->transfer.bytes);
+  if (!there) return broken(device, "cannot transfer array", c->transfer.array);
+  bool out = c->kind == CVY_READ;
+  memcpy(out ? c->memory : there, out ? there : c->memory, (size_t)c->transfer.bytes);
   return CONVOY_OK;
 }
 
-static convoy_status copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
-                          uint64_t *ticket) {
-  convoy_status status;
-  if (!begin(device, ticket, &status)) return status;
-  char *source = range(device, from, 0, bytes), *target = range(device, to, 0, bytes);
-  if (!source || !target) return broken(device, "cannot copy array", from);
-  memmove(target, source, (size_t)bytes);
+static convoy_status copy(cvy_device *device, const cvy_command *c) {
+  char *source = range(device, c->copy.from, 0, c->copy.bytes);
+  char *target = range(device, c->copy.to, 0, c->copy.bytes);
+  if (!source || !target) return broken(device, "cannot copy array", c->copy.from);
+  memmove(target, source, (size_t)c->copy.bytes);
   return CONVOY_OK;
 }
 
-static convoy_status zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
-  convoy_status status;
-  if (!begin(device, ticket, &status)) return status;
-  char *to = range(device, id, 0, bytes);
-  if (!to) return broken(device, "cannot zero array", id);
-  memset(to, 0, (size_t)bytes);
+static convoy_status zero(cvy_device *device, const cvy_command *c) {
+  char *to = range(device, c->zero.array, 0, c->zero.bytes);
+  if (!to) return broken(device, "cannot zero array", c->zero.array);
+  memset(to, 0, (size_t)c->zero.bytes);
   return CONVOY_OK;
 }
 
-static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
-  convoy_status status;
-  if (!begin(device, ticket, &status)) return status;
+static convoy_status run(cvy_device *device, const cvy_command *c) {
+  const cvy_job *job = c->job;
   array *out = find(device, job->out[0].id);
   if (!out) return broken(device, "no output", job->out[0].id);
   const float *a = (const float *)(void *)range(device, job->in[0].id, 0, out->bytes);
@@ -219,12 +201,44 @@ static convoy_status run(cvy_device *device, const cvy_job *job, uint64_t *ticke
   return CONVOY_OK;
 }
 
-static convoy_status build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
-  (void)job;
-  (void)interrupt;
+typedef convoy_status act(cvy_device *device, const cvy_command *c);
+static act *const acts[CVY_COMMANDS] = {[CVY_ALLOCATE] = allocate,
+                                        [CVY_RELEASE] = release,
+                                        [CVY_WRITE] = transfer,
+                                        [CVY_READ] = transfer,
+                                        [CVY_COPY] = copy,
+                                        [CVY_ZERO] = zero,
+                                        [CVY_RUN] = run};
+
+static convoy_status build(cvy_device *device) {
   ++device->commands;
   misbehave(device);
   return is_now(device, "refuse") ? fail(CONVOY_ERR_DEVICE, "fake refusal of build", 1) : CONVOY_OK;
+}
+
+static convoy_status clear(cvy_device *device, bool empties) {
+  device->fault = 0;
+  for (int i = 0; i < ARRAYS && empties; ++i) {
+    free(device->arrays[i].memory);
+    device->arrays[i] = (array){0};
+  }
+  if (empties) device->bytes = 0;
+  return CONVOY_OK;
+}
+
+static convoy_status execute(cvy_device *device, const cvy_command *c, cvy_reply *reply,
+                             uint64_t *ticket) {
+  convoy_status status;
+  if (c->kind == CVY_BUILD) return build(device);
+  if (c->kind == CVY_CLEAR) return clear(device, c->clear.empties);
+  if (c->kind == CVY_PEAK) *reply = (cvy_reply){.gflops = 123.5, .gigabytes = 45.25};
+  if (c->kind == CVY_PEAK || c->kind == CVY_PREPARE) return CONVOY_OK;
+  if (!acts[c->kind]) return fail(CONVOY_ERR_UNSUPPORTED, "no fake command", c->kind);
+  bool goes = begin(device, cvy_command_has_ticket(c->kind) ? ticket : NULL, &status);
+  if (c->kind == CVY_RELEASE) release(device, c); /* on a faulted device, too */
+  if (goes) return acts[c->kind](device, c);
+  if (c->kind != CVY_READ || status) return status;
+  return fail(CONVOY_ERR_DEVICE, "fake fault of command", device->fault);
 }
 
 static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatile int *interrupt,
@@ -239,16 +253,6 @@ static convoy_status wait_for(cvy_device *device, uint64_t ticket, const volatil
   if (!device->fault || device->fault > ticket) return CONVOY_OK;
   if (fault) *fault = device->fault;
   return fail(CONVOY_ERR_DEVICE, "fake fault of command", device->fault);
-}
-
-static convoy_status clear(cvy_device *device, bool *emptied) {
-  device->fault = 0;
-  for (int i = 0; i < ARRAYS && *emptied; ++i) {
-    free(device->arrays[i].memory);
-    device->arrays[i] = (array){0};
-  }
-  if (*emptied) device->bytes = 0;
-  return CONVOY_OK;
 }
 
 /* -------------------------------------------------------------------------- devices */
@@ -329,13 +333,6 @@ static void usage(const cvy_device *device, cvy_usage *out) {
                      .host_bytes = 5};
 }
 
-static convoy_status peak(cvy_device *device, double *gflops, double *gigabytes) {
-  (void)device;
-  *gflops = 123.5;
-  *gigabytes = 45.25;
-  return CONVOY_OK;
-}
-
 /* --------------------------------------------------------------------------- module */
 
 static const cvy_algorithm row = {.name = "ocl.fake", .operations = 15};
@@ -348,18 +345,9 @@ static const cvy_backend engine = {
     .open = open_device,
     .close = close_device,
     .facts = facts_of,
-    .allocate = allocate,
-    .release = release,
-    .write_part = write_part,
-    .read_part = read_part,
-    .copy = copy,
-    .zero = zero,
-    .run = run,
-    .build = build,
+    .execute = execute,
     .wait = wait_for,
-    .clear = clear,
     .usage = usage,
-    .peak = peak,
 };
 
 static const char *last_error(void) {

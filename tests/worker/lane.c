@@ -6,8 +6,11 @@
 
 #include "os/os.h"
 
+volatile int lane_interrupt;
+
 cvy_open_options lane_options(int32_t isolation) {
-  return (cvy_open_options){.isolation = isolation, .workspace_limit = 1 << 20};
+  return (cvy_open_options){
+      .isolation = isolation, .workspace_limit = 1 << 20, .interrupt = &lane_interrupt};
 }
 
 cvy_device *lane_open(int32_t isolation, const char *script) {
@@ -33,7 +36,7 @@ int lane_worker(const cvy_device *device) {
 convoy_status lane_use(cvy_device *device, double *seconds) {
   uint64_t ticket = 0, fault = 0;
   const double start = cvy_clock();
-  convoy_status status = LANE->allocate(device, 1, 8, &ticket);
+  convoy_status status = command_allocate(LANE, device, 1, 8, &ticket);
   if (!status) status = LANE->wait(device, ticket, NULL, &fault);
   *seconds = cvy_clock() - start;
   return status;
@@ -68,7 +71,7 @@ void lane_put(cvy_device *device, uint64_t id, int64_t bytes, uint64_t seed) {
   unsigned char *values = malloc((size_t)bytes);
   uint64_t ticket = 0;
   lane_fill(values, bytes, seed);
-  assert_int_equal(LANE->allocate(device, id, bytes, &ticket), CONVOY_OK);
+  assert_int_equal(command_allocate(LANE, device, id, bytes, &ticket), CONVOY_OK);
   assert_int_equal(LANE->write(device, id, values, bytes, &ticket), CONVOY_OK);
   memset(values, 0, (size_t)bytes); /* write has copied it */
   free(values);
@@ -98,7 +101,7 @@ int lane_count_files(int process) {
 
 convoy_status lane_clear(cvy_device *device) {
   bool emptied = false;
-  return LANE->clear(device, &emptied);
+  return command_clear(LANE, device, &emptied);
 }
 
 void assert_sentence_has(const char *part) {

@@ -4,8 +4,8 @@
 
 #include <string.h>
 
-#include "backend.h"
 #include "common/cmocka.h"
+#include "common/commands.h"
 
 #define LANE (&cvy_backend_ocl)
 
@@ -13,7 +13,9 @@
 cvy_device *lane_open(int32_t isolation, const char *script);
 /* The same in a process of its own, with these deadlines ("run=0.5"). */
 cvy_device *lane_open_impatient(const char *deadlines, const char *script);
+/* All are interrupted while `lane_interrupt` is not 0. */
 cvy_open_options lane_options(int32_t isolation);
+extern volatile int lane_interrupt;
 
 /* A job of the fake engine, on arrays of any size. */
 cvy_job lane_job(uint64_t a, uint64_t b, uint64_t out);

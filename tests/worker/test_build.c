@@ -9,11 +9,9 @@
 #include "os/os.h"
 #include "worker/lane.h"
 
-static volatile int interrupt;
-
 static convoy_status build(cvy_device *device) {
   const cvy_job job = lane_job(0, 0, 0); /* needs no arrays */
-  return LANE->build(device, &job, &interrupt);
+  return command_build(LANE, device, &job);
 }
 
 static void check_usable(cvy_device *device) {
@@ -41,7 +39,7 @@ static void test_impossible_job(void **state) {
   cvy_device *device = lane_open(lane_isolation(state), NULL);
   cvy_job job = lane_job(0, 0, 0);
   job.algorithm = 1;
-  assert_int_equal(LANE->build(device, &job, NULL), CONVOY_ERR_DEVICE);
+  assert_int_equal(command_build(LANE, device, &job), CONVOY_ERR_DEVICE);
   assert_sentence_has("algorithm 1 of 1");
   check_usable(device);
   LANE->close(device);
@@ -52,7 +50,7 @@ static void test_begun(void **state) {
   cvy_device *device = lane_open(lane_isolation(state), NULL);
   uint64_t ticket = 0;
   cvy_usage usage;
-  assert_int_equal(LANE->allocate(device, 1, 8, &ticket), CONVOY_OK);
+  assert_int_equal(command_allocate(LANE, device, 1, 8, &ticket), CONVOY_OK);
   assert_int_equal(LANE->begun(device, ticket, NULL), CONVOY_OK);
   LANE->usage(device, &usage);
   assert_int_equal(usage.bytes, 8);
@@ -89,7 +87,7 @@ static void test_hangs(void **state) {
 
 static void *interrupt_soon(void *unused) {
   usleep(200000);
-  __atomic_store_n(&interrupt, 1, __ATOMIC_RELAXED);
+  __atomic_store_n(&lane_interrupt, 1, __ATOMIC_RELAXED);
   return unused;
 }
 
@@ -106,7 +104,7 @@ static void test_interrupted(void **state) {
   assert_true(cvy_clock() - start < 4.0);
   assert_false(is_there(worker));
   pthread_join(thread, NULL);
-  interrupt = 0;
+  lane_interrupt = 0;
 }
 
 int main(void) {

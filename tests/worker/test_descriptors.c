@@ -64,7 +64,7 @@ static void test_foreign_bytes(void **state) {
     char bytes[100] = {0};
     uint64_t ticket;
     void *memory = NULL;
-    convoy_status status = LANE->allocate(device, 1, sizeof bytes, &ticket);
+    convoy_status status = command_allocate(LANE, device, 1, sizeof bytes, &ticket);
     if (kind == 2) lane_put(device, 2, sizeof bytes, 1);
     print_into_sockets(before, MOST);
     if (kind == 0) status = LANE->write(device, 1, bytes, sizeof bytes, &ticket);

@@ -34,7 +34,7 @@ static void test_halves(void **state) {
     lane_put(device, i + 1, sizes[i], i);
     tickets[i] = fetch(device, i + 1, sizes[i]);
     assert_true(tickets[i] > 0);
-    LANE->zero(device, i + 1, sizes[i], NULL);
+    command_zero(LANE, device, i + 1, sizes[i], NULL);
   }
   for (size_t i = CVY_COUNT(sizes); i-- > 0;) expect(device, tickets[i], sizes[i], i);
   assert_true(LANE->fetched(device, tickets[0]));
@@ -84,7 +84,7 @@ static void test_fault(void **state) {
   cvy_device *device = lane_open(lane_isolation(state), "fail:3");
   char bytes[64];
   lane_put(device, 1, 64, 1);
-  LANE->zero(device, 1, 64, NULL);
+  command_zero(LANE, device, 1, 64, NULL);
   const uint64_t ticket = fetch(device, 1, 64);
   assert_int_equal(LANE->collect(device, ticket, bytes, sizeof bytes), CONVOY_ERR_DEVICE);
   assert_int_equal(lane_clear(device), CONVOY_OK);
@@ -104,7 +104,7 @@ static void test_lost_worker(void **state) {
   const uint64_t ticket = fetch(device, 1, 64);
   LANE->usage(device, &usage);
   kill((int)usage.process, SIGKILL);
-  while (!LANE->wait(device, UINT64_MAX, NULL, &fault)) LANE->zero(device, 1, 64, NULL);
+  while (!LANE->wait(device, UINT64_MAX, NULL, &fault)) command_zero(LANE, device, 1, 64, NULL);
   assert_true(LANE->fetched(device, ticket)); /* nothing to wait for */
   assert_int_equal(lane_clear(device), CONVOY_OK);
   assert_int_equal(LANE->collect(device, ticket, bytes, sizeof bytes), CONVOY_ERR_DEVICE);

@@ -23,7 +23,7 @@ static bool is_there(int pid) {
 static void check_mended(cvy_device *device, int gone) {
   bool emptied = false;
   setenv("FAKE_ENGINE", "", 1);
-  if (LANE->clear(device, &emptied)) fail_msg("clear: %s", cvy_last_error());
+  if (command_clear(LANE, device, &emptied)) fail_msg("clear: %s", cvy_last_error());
   assert_true(emptied);
   assert_int_not_equal(lane_worker(device), gone);
   lane_put(device, 7, 5000000, 3);
@@ -134,18 +134,18 @@ static void test_budget_holds_for_all_attempts(void **state) {
   const double start = cvy_clock();
   (void)state;
   budget = 0.6;
-  LANE->allocate(device, 1, 80 << 20, &ticket);
+  command_allocate(LANE, device, 1, 80 << 20, &ticket);
   assert_int_equal(LANE->write(device, 1, bytes, 80 << 20, &ticket), CONVOY_ERR_DEADLINE);
   assert_sentence_has("budget");
   assert_int_equal(LANE->read(device, 1, bytes, 80 << 20), CONVOY_ERR_DEADLINE);
   assert_int_equal(LANE->wait(device, ticket, NULL, &fault), CONVOY_ERR_DEADLINE);
-  assert_int_equal(LANE->clear(device, &emptied), CONVOY_ERR_DEADLINE);
+  assert_int_equal(command_clear(LANE, device, &emptied), CONVOY_ERR_DEADLINE);
   assert_true(emptied);
   const double seconds = cvy_clock() - start;
   assert_true(seconds >= 0.6 && seconds < 2);
   budget = 5; /* the next call may try again */
   setenv("FAKE_ENGINE", "", 1);
-  assert_int_equal(LANE->clear(device, &emptied), CONVOY_OK);
+  assert_int_equal(command_clear(LANE, device, &emptied), CONVOY_OK);
   lane_put(device, 1, 100, 1);
   LANE->close(device);
   free(bytes);
@@ -180,10 +180,10 @@ static void test_worker_that_brings_its_debugger(void **state) {
 static void test_ring_fills_behind_a_hang(void **state) {
   cvy_device *device = open_with("hang:2");
   uint64_t ticket;
-  convoy_status status = LANE->allocate(device, 1, 8, &ticket);
+  convoy_status status = command_allocate(LANE, device, 1, 8, &ticket);
   const double start = cvy_clock();
   (void)state;
-  for (int i = 0; i < 2000 && !status; ++i) status = LANE->zero(device, 1, 8, &ticket);
+  for (int i = 0; i < 2000 && !status; ++i) status = command_zero(LANE, device, 1, 8, &ticket);
   assert_int_equal(status, CONVOY_ERR_DEADLINE);
   assert_true(cvy_clock() - start < 2);
   LANE->close(device);
@@ -193,7 +193,7 @@ static void test_host_alloc_behind_a_hang(void **state) {
   cvy_device *device = open_with("hang:1");
   uint64_t ticket;
   (void)state;
-  LANE->allocate(device, 1, 8, &ticket);
+  command_allocate(LANE, device, 1, 8, &ticket);
   const double start = cvy_clock();
   void *memory = LANE->host_alloc(device, 4 << 20); /* ordinary memory then */
   assert_non_null(memory);
@@ -210,16 +210,16 @@ static void test_restarts_are_limited(void **state) {
   device = lane_open(CONVOY_ISOLATION_PROCESS, NULL);
   for (int i = 0; i < 3; ++i) {
     kill(lane_worker(device), SIGKILL);
-    LANE->allocate(device, 1, 8, NULL);
+    command_allocate(LANE, device, 1, 8, NULL);
     LANE->wait(device, UINT64_MAX, NULL, &(uint64_t){0});
-    assert_int_equal(LANE->clear(device, &emptied), CONVOY_OK);
+    assert_int_equal(command_clear(LANE, device, &emptied), CONVOY_OK);
   }
   kill(lane_worker(device), SIGKILL);
-  LANE->allocate(device, 1, 8, NULL);
+  command_allocate(LANE, device, 1, 8, NULL);
   LANE->wait(device, UINT64_MAX, NULL, &(uint64_t){0});
-  assert_int_equal(LANE->clear(device, &emptied), CONVOY_ERR_DEADLINE);
+  assert_int_equal(command_clear(LANE, device, &emptied), CONVOY_ERR_DEADLINE);
   assert_sentence_has("3 fresh workers");
-  assert_int_equal(LANE->clear(device, &emptied), CONVOY_ERR_DEADLINE);
+  assert_int_equal(command_clear(LANE, device, &emptied), CONVOY_ERR_DEADLINE);
   LANE->close(device);
 }
 
@@ -336,7 +336,7 @@ static void check_catches_up(cvy_device *device, int worker) {
   }
   assert_int_equal(LANE->behind(device, NULL), CVY_BEHIND_DONE);
   begin_call(30);
-  assert_int_equal(LANE->clear(device, &emptied), CONVOY_OK);
+  assert_int_equal(command_clear(LANE, device, &emptied), CONVOY_OK);
   assert_true(emptied);
   assert_int_equal(LANE->behind(device, NULL), CVY_BEHIND_NOT);
   assert_int_equal(lane_worker(device), worker);

@@ -57,8 +57,8 @@ static void test_order(void **state) {
   cvy_device *device = lane_open(lane_isolation(state), NULL);
   memset(model, 0, sizeof model);
   for (uint64_t id = 1; id <= ARRAYS; ++id) {
-    LANE->allocate(device, id, bytes, NULL);
-    LANE->zero(device, id, bytes, NULL);
+    command_allocate(LANE, device, id, bytes, NULL);
+    command_zero(LANE, device, id, bytes, NULL);
   }
   srand(11);
   for (int step = 0; step < STEPS; ++step) {
@@ -72,18 +72,19 @@ static void test_order(void **state) {
         break;
       case 1:
         memmove(model[b], model[a], sizeof model[0]);
-        assert_int_equal(LANE->copy(device, job.in[0].id, job.in[1].id, bytes, &ticket), CONVOY_OK);
+        assert_int_equal(command_copy(LANE, device, job.in[0].id, job.in[1].id, bytes, &ticket),
+                         CONVOY_OK);
         break;
       case 2:
         for (int i = 0; i < FLOATS; ++i) model[out][i] = 2 * model[a][i] + model[b][i];
-        assert_int_equal(LANE->run(device, &job, &ticket), CONVOY_OK);
+        assert_int_equal(command_run(LANE, device, &job, &ticket), CONVOY_OK);
         break;
       default: {
         float got[FLOATS];
         assert_int_equal(LANE->read(device, job.out[0].id, got, bytes), CONVOY_OK);
         assert_memory_equal(got, model[out], sizeof got);
         memset(model[out], 0, sizeof model[0]); /* keeps the numbers finite */
-        assert_int_equal(LANE->zero(device, job.out[0].id, bytes, &ticket), CONVOY_OK);
+        assert_int_equal(command_zero(LANE, device, job.out[0].id, bytes, &ticket), CONVOY_OK);
       }
     }
   }
@@ -94,9 +95,9 @@ static void test_ring_wraps(void **state) {
   cvy_device *device = lane_open(lane_isolation(state), NULL);
   uint64_t ticket = 0, before = 0, fault = 0;
   lane_put(device, 1, 100, 1);
-  LANE->allocate(device, 2, 100, NULL);
+  command_allocate(LANE, device, 2, 100, NULL);
   for (int i = 0; i < 20000; ++i) {
-    assert_int_equal(LANE->copy(device, 1, 2, 100, &ticket), CONVOY_OK);
+    assert_int_equal(command_copy(LANE, device, 1, 2, 100, &ticket), CONVOY_OK);
     assert_true(ticket > before);
     before = ticket;
   }
@@ -114,16 +115,16 @@ static void check_fault(int32_t isolation, const char *script, convoy_status sta
   uint64_t tickets[8], fault = 0;
   cvy_usage usage;
   lane_put(device, 1, 64, 1);
-  LANE->allocate(device, 2, 64, NULL);
+  command_allocate(LANE, device, 2, 64, NULL);
   for (int i = 0; i < 8; ++i)
-    assert_int_equal(LANE->copy(device, 1, 2, 64, &tickets[i]), CONVOY_OK);
+    assert_int_equal(command_copy(LANE, device, 1, 2, 64, &tickets[i]), CONVOY_OK);
   assert_int_equal(LANE->wait(device, tickets[7], NULL, &fault), status);
   assert_sentence_has(sentence);
   assert_int_equal(fault, tickets[1]);
   fault = 0;
   assert_int_equal(LANE->wait(device, tickets[0], NULL, &fault), CONVOY_OK);
   assert_int_equal(LANE->read(device, 2, (char[64]){0}, 64), status);
-  assert_int_equal(LANE->release(device, 2), CONVOY_OK);
+  assert_int_equal(command_release(LANE, device, 2), CONVOY_OK);
   assert_int_equal(lane_clear(device), CONVOY_OK);
   LANE->usage(device, &usage);
   assert_int_equal(usage.bytes, 64); /* released although faulted */
@@ -155,7 +156,7 @@ static void test_bad_transfer(void **state) {
   assert_int_equal(lane_clear(device), CONVOY_OK);
   lane_expect(device, 1, 100, 1);
   assert_int_equal(LANE->write(device, 1, bytes, -5, &ticket), CONVOY_OK);
-  assert_int_equal(LANE->zero(device, 1, 0, &ticket), CONVOY_OK);
+  assert_int_equal(command_zero(LANE, device, 1, 0, &ticket), CONVOY_OK);
   assert_int_equal(LANE->wait(device, ticket, NULL, &fault), CONVOY_ERR_DEVICE);
   assert_sentence_has("0 bytes");
   LANE->close(device);
@@ -173,7 +174,7 @@ static void test_packed(void **state) {
   lane_fill(values, whole, 3);
   for (int32_t i = 0; i < PARTS; i++)
     parts[i] = (cvy_packed){(int64_t)i * EVERY, BYTES - i, values + (int64_t)i * EVERY};
-  LANE->allocate(device, 1, whole, NULL);
+  command_allocate(LANE, device, 1, whole, NULL);
   assert_int_equal(LANE->pack(device, 1, PARTS, parts, whole, &ticket), CONVOY_OK);
   assert_true(ticket > 0);
   assert_int_equal(LANE->read(device, 1, got, whole), CONVOY_OK);
@@ -194,9 +195,9 @@ static void test_bad_job(void **state) {
   uint64_t ticket = 0, fault = 0;
   cvy_job job = lane_job(1, 1, 2);
   lane_put(device, 1, 40, 1);
-  LANE->allocate(device, 2, 40, NULL);
+  command_allocate(LANE, device, 2, 40, NULL);
   job.algorithm = 1; /* the fake engine has one row */
-  assert_int_equal(LANE->run(device, &job, &ticket), CONVOY_OK);
+  assert_int_equal(command_run(LANE, device, &job, &ticket), CONVOY_OK);
   assert_int_equal(LANE->wait(device, ticket, NULL, &fault), CONVOY_ERR_DEVICE);
   assert_sentence_has("algorithm 1 of 1");
   LANE->close(device);
@@ -210,11 +211,11 @@ static void test_host_memory(void **state) {
   assert_int_equal((uintptr_t)memory % 4096, 0);
   for (size_t i = 0; i < size; ++i) assert_int_equal(memory[i], 0);
   lane_fill(memory, (int64_t)size, 7);
-  LANE->allocate(device, 1, (int64_t)size, NULL);
+  command_allocate(LANE, device, 1, (int64_t)size, NULL);
   assert_int_equal(LANE->write(device, 1, memory, (int64_t)size, &ticket), CONVOY_OK);
   memset(memory, 1, size);
   lane_expect(device, 1, (int64_t)size, 7);
-  LANE->allocate(device, 2, 1000, NULL);
+  command_allocate(LANE, device, 2, 1000, NULL);
   lane_fill(memory + 300, 1000, 8);
   assert_int_equal(LANE->write(device, 2, memory + 300, 1000, &ticket), CONVOY_OK);
   memset(memory, 1, size);
@@ -236,14 +237,14 @@ static void read_to(cvy_device *device, unsigned char *memory, size_t begin, siz
   uint64_t ticket = 0;
   lane_fill(want, (int64_t)bytes, begin + bytes);
   memset(memory, 1, size);
-  LANE->allocate(device, 1, (int64_t)bytes, NULL);
+  command_allocate(LANE, device, 1, (int64_t)bytes, NULL);
   assert_int_equal(LANE->write(device, 1, want, (int64_t)bytes, &ticket), CONVOY_OK);
   assert_int_equal(LANE->read(device, 1, memory + begin, (int64_t)bytes), CONVOY_OK);
   for (size_t i = 0; i < size; ++i) {
     const bool inside = i >= begin && i < begin + bytes;
     if (memory[i] != (inside ? want[i - begin] : 1)) fail_msg("%zu+%zu: %zu", begin, bytes, i);
   }
-  LANE->release(device, 1);
+  command_release(LANE, device, 1);
   free(want);
 }
 
@@ -305,7 +306,7 @@ static void test_interrupt(void **state) {
   uint64_t ticket = 0, fault = 0;
   double start = cvy_clock();
   lane_put(device, 1, 10, 1);
-  LANE->zero(device, 1, 10, &ticket);
+  command_zero(LANE, device, 1, 10, &ticket);
   assert_int_equal(LANE->wait(device, ticket, &interrupt, &fault), CONVOY_ERR_INTERRUPTED);
   assert_true(cvy_clock() - start < 0.5);
   interrupt = 0;
@@ -317,13 +318,13 @@ static void test_interrupt(void **state) {
 static void test_usage_and_peak(void **state) {
   cvy_device *device = lane_open(lane_isolation(state), NULL);
   bool process = lane_isolation(state) == CONVOY_ISOLATION_PROCESS;
-  double gflops = 0, gigabytes = 0;
+  cvy_reply reply;
   uint64_t ticket, fault;
   cvy_usage usage;
-  LANE->allocate(device, 1, 1000, &ticket);
-  LANE->allocate(device, 2, 500, &ticket);
-  LANE->release(device, 1);
-  LANE->zero(device, 2, 500, &ticket);
+  command_allocate(LANE, device, 1, 1000, &ticket);
+  command_allocate(LANE, device, 2, 500, &ticket);
+  command_release(LANE, device, 1);
+  command_zero(LANE, device, 2, 500, &ticket);
   LANE->wait(device, ticket, NULL, &fault);
   LANE->usage(device, &usage);
   assert_int_equal(usage.bytes, 500);
@@ -332,8 +333,8 @@ static void test_usage_and_peak(void **state) {
   assert_int_equal(usage.programs_cached, 4);
   assert_int_equal(usage.process != 0, process);
   assert_int_not_equal(usage.process, cvy_process_id());
-  assert_int_equal(LANE->peak(device, &gflops, &gigabytes), CONVOY_OK);
-  assert_true(gflops == 123.5 && gigabytes == 45.25);
+  assert_int_equal(command_peak(LANE, device, &reply), CONVOY_OK);
+  assert_true(reply.gflops == 123.5 && reply.gigabytes == 45.25);
   LANE->close(device);
 }
 
@@ -341,7 +342,7 @@ static void test_usage_and_peak(void **state) {
 static void test_close_drops(void **state) {
   cvy_device *device = lane_open(lane_isolation(state), NULL);
   lane_put(device, 1, 8 << 20, 1);
-  for (int i = 0; i < 400; ++i) LANE->zero(device, 1, 8 << 20, NULL);
+  for (int i = 0; i < 400; ++i) command_zero(LANE, device, 1, 8 << 20, NULL);
   double start = cvy_clock();
   LANE->close(device);
   assert_true(cvy_clock() - start < 1.0);

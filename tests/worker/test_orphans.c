@@ -43,7 +43,7 @@ static void be_trainer(const char *script, int tell, ending how) {
   if (LANE->open(0, &options, &device)) _exit(1);
   const int worker = lane_worker(device);
   LANE->mark(device, marker);
-  LANE->allocate(device, 1, 8, NULL);
+  command_allocate(LANE, device, 1, 8, NULL);
   if (write(tell, &worker, sizeof worker) != sizeof worker) _exit(1);
   if (how == BECOMES_ANOTHER) execlp("sleep", "sleep", "60", NULL);
   for (;;) pause();

@@ -41,14 +41,14 @@ static convoy_status use(cvy_device *device, uint64_t *fault) {
   char bytes[1000] = {0};
   uint64_t ticket = 0;
   cvy_job job = lane_job(1, 1, 2);
-  LANE->allocate(device, 1, sizeof bytes, &ticket);
+  command_allocate(LANE, device, 1, sizeof bytes, &ticket);
   LANE->write(device, 1, bytes, sizeof bytes, &ticket);
-  LANE->allocate(device, 2, sizeof bytes, &ticket);
-  LANE->run(device, &job, &ticket);
-  LANE->copy(device, 2, 1, sizeof bytes, &ticket);
-  LANE->zero(device, 2, sizeof bytes, &ticket);
+  command_allocate(LANE, device, 2, sizeof bytes, &ticket);
+  command_run(LANE, device, &job, &ticket);
+  command_copy(LANE, device, 2, 1, sizeof bytes, &ticket);
+  command_zero(LANE, device, 2, sizeof bytes, &ticket);
   LANE->read(device, 1, bytes, sizeof bytes);
-  LANE->release(device, 1);
+  command_release(LANE, device, 1);
   return LANE->wait(device, ticket, NULL, fault);
 }
 
@@ -57,13 +57,13 @@ static void check_mended(cvy_device *device, int gone) {
   bool emptied = false;
   uint64_t ticket = 0, fault = 0;
   setenv("FAKE_ENGINE", "", 1);
-  assert_int_equal(LANE->clear(device, &emptied), CONVOY_OK);
+  assert_int_equal(command_clear(LANE, device, &emptied), CONVOY_OK);
   assert_true(emptied);
   assert_int_not_equal(worker_of(device), gone);
   assert_false(is_there(gone));
   lane_put(device, 1, 100, 5);
   lane_expect(device, 1, 100, 5);
-  assert_int_equal(LANE->zero(device, 1, 100, &ticket), CONVOY_OK);
+  assert_int_equal(command_zero(LANE, device, 1, 100, &ticket), CONVOY_OK);
   assert_int_equal(LANE->wait(device, ticket, NULL, &fault), CONVOY_OK);
   assert_int_equal(LANE->wait(device, 1, NULL, &fault), CONVOY_OK); /* before its time */
 }
@@ -79,7 +79,7 @@ static void check_death(const char *action, int when, const char *how) {
   use(device, &fault);
   assert_int_equal(LANE->read(device, 2, &value, sizeof value), CONVOY_ERR_DEVICE);
   assert_sentence_has(sentence);
-  assert_int_equal(LANE->allocate(device, 9, 8, &ticket), CONVOY_ERR_DEVICE);
+  assert_int_equal(command_allocate(LANE, device, 9, 8, &ticket), CONVOY_ERR_DEVICE);
   assert_int_equal(LANE->wait(device, 1, NULL, &fault), CONVOY_ERR_DEVICE);
   assert_true(fault >= 1);
   assert_sentence_has(sentence);
@@ -106,8 +106,8 @@ static void test_death_is_noticed_at_once(void **state) {
   uint64_t ticket, fault;
   int worker = worker_of(device);
   (void)state;
-  LANE->allocate(device, 1, 8, &ticket);
-  LANE->zero(device, 1, 8, &ticket);
+  command_allocate(LANE, device, 1, 8, &ticket);
+  command_zero(LANE, device, 1, 8, &ticket);
   pid_t killer = fork();
   if (killer == 0) {
     usleep(200000);
@@ -130,7 +130,7 @@ static void test_reaped_by_the_host(void **state) {
   (void)state;
   kill(worker, SIGKILL);
   assert_int_equal(waitpid(-1, NULL, 0), worker);
-  LANE->allocate(device, 1, 8, NULL);
+  command_allocate(LANE, device, 1, 8, NULL);
   assert_int_equal(LANE->wait(device, 1, NULL, &(uint64_t){0}), CONVOY_ERR_DEVICE);
   assert_sentence_has("ended");
   check_mended(device, worker);
@@ -143,7 +143,7 @@ static void test_hung_worker_is_closed(void **state) {
   int worker = worker_of(device);
   double start = cvy_clock();
   (void)state;
-  LANE->allocate(device, 1, 8, NULL);
+  command_allocate(LANE, device, 1, 8, NULL);
   LANE->close(device);
   assert_true(cvy_clock() - start < 5.0);
   assert_false(is_there(worker));

@@ -35,17 +35,11 @@ static uint64_t seed(void) {
 
 /* ------------------------------------------------------------------------- decoding */
 
-static cvy_command good_command(void) {
-  cvy_command command = {.kind = CVY_WIRE_RUN, .id = 1, .to = 2, .bytes = 64};
-  command.job = lane_job(1, 2, 3);
-  return command;
-}
-
-static void bind_two(cvy_command *command) {
-  command->index = 3;
-  command->count = 2;
-  command->bindings[0] = (cvy_base){.id = 1, .at = CVY_PLACE_ALIGN};
-  command->bindings[1] = (cvy_base){.id = 0};
+/* As the loop does with what it finds in the ring. */
+static convoy_status check(const cvy_wire_slot *slot, int32_t rows) {
+  cvy_wire_slot own;
+  cvy_wire_get_command(slot, &own);
+  return cvy_wire_check_command(&own.command, rows);
 }
 
 static void make_places(cvy_job *job) {
@@ -53,77 +47,100 @@ static void make_places(cvy_job *job) {
   job->out[0] = cvy_place(0, INT64_C(5) * CVY_PLACE_ALIGN);
 }
 
-static void tap_one(cvy_command *command) {
-  command->index = 3;
-  command->count = 1;
-  command->taps[0] =
+static void bind_two(cvy_wire_slot *slot) {
+  slot->command.plan_bind.first = 3;
+  slot->command.plan_bind.count = 2;
+  slot->with.bases[0] = (cvy_base){.id = 1, .at = CVY_PLACE_ALIGN};
+  slot->with.bases[1] = (cvy_base){.id = 0};
+}
+
+static void tap_one(cvy_wire_slot *slot) {
+  slot->command.plan_tap.step = 3;
+  slot->command.plan_tap.count = 1;
+  slot->with.taps[0] =
       (cvy_tap){.from = cvy_place(1, 0), .bytes = 8, .stride = 64, .count = 5, .after = 1};
+}
+
+/* Kinds share the words of a command: this is good for all. */
+static cvy_wire_slot good_slot(uint32_t kind) {
+  cvy_wire_slot slot = {.command = {kind, .transfer = {1, CVY_PLACE_ALIGN, 64, 1, 0}}};
+  slot.with.job = lane_job(1, 2, 3);
+  make_places(&slot.with.job);
+  if (kind == CVY_PLAN_BIND) bind_two(&slot);
+  if (kind == CVY_PLAN_TAP) tap_one(&slot);
+  return slot;
 }
 
 static void test_good_commands_pass(void **state) {
   (void)state;
-  for (uint32_t kind = 0; kind < CVY_WIRE_KINDS; ++kind) {
-    cvy_command command = good_command();
-    command.kind = kind;
-    if (kind == CVY_WIRE_PLAN_JOB) make_places(&command.job);
-    if (kind == CVY_WIRE_PLAN_BIND) bind_two(&command);
-    if (kind == CVY_WIRE_PLAN_TAP) tap_one(&command);
-    assert_int_equal(cvy_wire_check_command(&command, 1), CONVOY_OK);
+  for (uint32_t kind = 0; kind < CVY_COMMANDS; ++kind) {
+    const cvy_wire_slot slot = good_slot(kind);
+    assert_int_equal(check(&slot, 1), CONVOY_OK);
   }
 }
 
 static void test_bad_fields_are_refused(void **state) {
-  const cvy_command good = good_command();
-  cvy_command bad[41];
+  cvy_wire_slot bad[42];
   size_t count = 0;
   (void)state;
-#define BAD(kind_, field, value) \
-  bad[count] = good, bad[count].kind = kind_, bad[count].field = value, ++count
-  BAD(CVY_WIRE_KINDS, id, 1);
-  BAD(0xffffffff, id, 1);
-  BAD(CVY_WIRE_OPEN, index, -1);
-  BAD(CVY_WIRE_OPEN, index, CVY_WIRE_DEVICES);
-  BAD(CVY_WIRE_MAP, block, CVY_WIRE_BLOCKS);
-  BAD(CVY_WIRE_MAP, bytes, 0);
-  BAD(CVY_WIRE_UNMAP, block, 0xffffffff);
-  BAD(CVY_WIRE_ALLOCATE, bytes, -1);
-  BAD(CVY_WIRE_WRITE, offset, -1);
-  BAD(CVY_WIRE_WRITE, offset, INT64_MAX);
-  BAD(CVY_WIRE_READ, block_offset, INT64_MAX - 63);
-  BAD(CVY_WIRE_READ, block_offset, -64);
-  BAD(CVY_WIRE_COPY, bytes, 0);
-  BAD(CVY_WIRE_ZERO, bytes, INT64_MIN);
-  BAD(CVY_WIRE_RUN, job.algorithm, 1);
-  BAD(CVY_WIRE_RUN, job.algorithm, -1);
-  BAD(CVY_WIRE_RUN, job.in[0].id, 0);
-  BAD(CVY_WIRE_RUN, job.in[1].id, 0);
-  BAD(CVY_WIRE_RUN, job.out[0].id, 0);
-  BAD(CVY_WIRE_RUN, job.problem.operation, cvy_operation_count);
-  BAD(CVY_WIRE_RUN, job.problem.operation, -1);
-  BAD(CVY_WIRE_RUN, job.problem.accumulate, 2);
-  BAD(CVY_WIRE_RUN, job.problem.conv.has_bias, -1);
-  BAD(CVY_WIRE_RUN, job.problem.conv.has_bias, 1); /* its array is missing */
-  BAD(CVY_WIRE_RUN, job.problem.conv.activation, 3);
-  BAD(CVY_WIRE_RUN, job.problem.conv.rank, 4);
-  BAD(CVY_WIRE_RUN, job.problem.conv.n, -1);
-  BAD(CVY_WIRE_RUN, job.problem.conv.n, INT64_MAX);
-  BAD(CVY_WIRE_RUN, job.problem.conv.groups, 0);
-  BAD(CVY_WIRE_RUN, job.problem.conv.groups, 2);
-  BAD(CVY_WIRE_RUN, job.problem.conv.in[1], 0);
-  BAD(CVY_WIRE_RUN, job.problem.conv.filter[2], INT64_MAX / 2);
-  BAD(CVY_WIRE_RUN, job.problem.conv.stride[0], 0);
-  BAD(CVY_WIRE_RUN, job.problem.conv.dilation[0], -3);
-  BAD(CVY_WIRE_RUN, job.problem.conv.pad[2], -1);
-  BAD(CVY_WIRE_PART, offset, -1);
-  BAD(CVY_WIRE_PART, bytes, 0);
-  BAD(CVY_WIRE_PART, offset, INT64_MAX);
-  BAD(CVY_WIRE_PLAN_JOB, job.algorithm, 1);
-  BAD(CVY_WIRE_PLAN_JOB, job.problem.conv.n, 0); /* there is nothing to do */
-  BAD(CVY_WIRE_PLAN_COPY, bytes, 0);
+#define BAD(kind, field, value) bad[count] = good_slot(kind), bad[count].field = value, ++count
+  BAD(CVY_COMMANDS, command.release.array, 1);
+  BAD(0xffffffff, command.release.array, 1);
+  BAD(CVY_OPEN, command.open.device, -1);
+  BAD(CVY_OPEN, command.open.device, CVY_WIRE_DEVICES);
+  BAD(CVY_MAP, command.map.block, CVY_WIRE_BLOCKS);
+  BAD(CVY_MAP, command.map.bytes, 0);
+  BAD(CVY_UNMAP, command.unmap.block, 0xffffffff);
+  BAD(CVY_ALLOCATE, command.allocate.bytes, -1);
+  BAD(CVY_ADOPT, command.adopt.bytes, 0);
+  BAD(CVY_WRITE, command.transfer.at, -1);
+  BAD(CVY_WRITE, command.transfer.at, INT64_MAX);
+  BAD(CVY_READ, command.transfer.block_at, INT64_MAX - 63);
+  BAD(CVY_READ, command.transfer.block_at, -64);
+  BAD(CVY_COPY, command.copy.bytes, 0);
+  BAD(CVY_ZERO, command.zero.bytes, INT64_MIN);
+  BAD(CVY_RUN, with.job.algorithm, 1);
+  BAD(CVY_RUN, with.job.algorithm, -1);
+  BAD(CVY_RUN, with.job.in[0].id, 0);
+  BAD(CVY_RUN, with.job.in[1].id, 0);
+  BAD(CVY_RUN, with.job.out[0].id, 0);
+  BAD(CVY_RUN, with.job.problem.operation, cvy_operation_count);
+  BAD(CVY_RUN, with.job.problem.operation, -1);
+  BAD(CVY_RUN, with.job.problem.accumulate, 2);
+  BAD(CVY_RUN, with.job.problem.conv.has_bias, -1);
+  BAD(CVY_RUN, with.job.problem.conv.has_bias, 1); /* its array is missing */
+  BAD(CVY_RUN, with.job.problem.conv.activation, 3);
+  BAD(CVY_RUN, with.job.problem.conv.rank, 4);
+  BAD(CVY_RUN, with.job.problem.conv.n, -1);
+  BAD(CVY_RUN, with.job.problem.conv.n, INT64_MAX);
+  BAD(CVY_RUN, with.job.problem.conv.groups, 0);
+  BAD(CVY_RUN, with.job.problem.conv.groups, 2);
+  BAD(CVY_RUN, with.job.problem.conv.in[1], 0);
+  BAD(CVY_RUN, with.job.problem.conv.filter[2], INT64_MAX / 2);
+  BAD(CVY_RUN, with.job.problem.conv.stride[0], 0);
+  BAD(CVY_RUN, with.job.problem.conv.dilation[0], -3);
+  BAD(CVY_RUN, with.job.problem.conv.pad[2], -1);
+  BAD(CVY_PART_OF, command.part_of.at, -1);
+  BAD(CVY_PART_OF, command.part_of.bytes, 0);
+  BAD(CVY_PART_OF, command.part_of.at, INT64_MAX);
+  BAD(CVY_PLAN_JOB, with.job.algorithm, 1);
+  BAD(CVY_PLAN_JOB, with.job.problem.conv.n, 0); /* there is nothing to do */
+  BAD(CVY_PLAN_COPY, command.plan_copy.bytes, 0);
 #undef BAD
   assert_int_equal(count, CVY_COUNT(bad));
   for (size_t i = 0; i < count; ++i)
-    if (!cvy_wire_check_command(&bad[i], 1)) fail_msg("bad command %zu passes", i);
+    if (!check(&bad[i], 1)) fail_msg("bad command %zu passes", i);
+}
+
+/* What goes with a command is what lies behind it, copied, whatever the ring says. */
+static void test_pointers_in_the_ring_mean_nothing(void **state) {
+  (void)state;
+  for (uint32_t kind = 0; kind <= CVY_COMMANDS; ++kind) {
+    cvy_wire_slot slot = good_slot(kind), own;
+    slot.command.payload = &slot;
+    cvy_wire_get_command(&slot, &own);
+    assert_true(!own.command.payload || own.command.payload == &own.with);
+  }
 }
 
 /* Arrays of their own begin where any vector may, parts of larger tensors where they say. */
@@ -133,51 +150,47 @@ static void test_misaligned_operands_of_plans_are_refused(void **state) {
   static const int64_t bytes[] = {CVY_PLACE_ALIGN, 4, 8, 16};
   (void)state;
   for (size_t i = 0; i < CVY_COUNT(bytes); i++) {
-    cvy_command command = good_command();
-    command.kind = CVY_WIRE_PLAN_JOB;
-    make_places(&command.job);
-    command.job.problem.conv.x = command.job.problem.conv.y =
+    cvy_wire_slot slot = good_slot(CVY_PLAN_JOB);
+    slot.with.job.problem.conv.x = slot.with.job.problem.conv.y =
         (cvy_array_view){pitches[i], classes[i]};
-    command.job.in[0] = command.job.out[0] = cvy_place(7, 3 * bytes[i]);
-    assert_int_equal(cvy_wire_check_command(&command, 1), CONVOY_OK);
-    command.job.in[0] = cvy_place(7, 3 * bytes[i] + bytes[i] / 2);
-    assert_int_equal(cvy_wire_check_command(&command, 1), CONVOY_ERR_DEVICE);
-    command.job.in[0] = cvy_place(7, 0);
-    command.job.out[0] = cvy_place(7, bytes[i] / 2);
-    assert_int_equal(cvy_wire_check_command(&command, 1), CONVOY_ERR_DEVICE);
+    slot.with.job.in[0] = slot.with.job.out[0] = cvy_place(7, 3 * bytes[i]);
+    assert_int_equal(check(&slot, 1), CONVOY_OK);
+    slot.with.job.in[0] = cvy_place(7, 3 * bytes[i] + bytes[i] / 2);
+    assert_int_equal(check(&slot, 1), CONVOY_ERR_DEVICE);
+    slot.with.job.in[0] = cvy_place(7, 0);
+    slot.with.job.out[0] = cvy_place(7, bytes[i] / 2);
+    assert_int_equal(check(&slot, 1), CONVOY_ERR_DEVICE);
   }
 }
 
 /* A program's kernels are made for where its arrays begin. */
 static void test_operands_of_programs_begin_anywhere(void **state) {
   (void)state;
-  cvy_command command = {.kind = CVY_WIRE_PLAN_JOB};
+  cvy_wire_slot slot = {.command.kind = CVY_PLAN_JOB};
   assert_true(cvy_problem_read("y0 = max(x0, 0) on n2c8h5w5 y0:strides=275,25,0,5,1",
-                               &command.job.problem));
-  command.job.in[0] = cvy_place(0, 4);
-  command.job.out[0] = cvy_place(0, INT64_C(75) * 4);
-  assert_int_equal(cvy_wire_check_command(&command, 1), CONVOY_OK);
-  command.job.in[0] = cvy_place(0, 6);
-  assert_int_equal(cvy_wire_check_command(&command, 1), CONVOY_ERR_DEVICE);
+                               &slot.with.job.problem));
+  slot.with.job.in[0] = cvy_place(0, 4);
+  slot.with.job.out[0] = cvy_place(0, INT64_C(75) * 4);
+  assert_int_equal(check(&slot, 1), CONVOY_OK);
+  slot.with.job.in[0] = cvy_place(0, 6);
+  assert_int_equal(check(&slot, 1), CONVOY_ERR_DEVICE);
 }
 
 static void test_bad_bindings_are_refused(void **state) {
   static const int32_t ranges[][2] = {
-      {-1, 2}, {0, 0}, {0, -5}, {0, CVY_WIRE_BINDINGS + 1}, {CVY_MAX_BASES - 1, 2}, {INT32_MAX, 1}};
+      {-1, 2}, {0, 0}, {0, -5}, {0, CVY_WIRE_BASES + 1}, {CVY_MAX_BASES - 1, 2}, {INT32_MAX, 1}};
   static const int64_t begins[] = {-CVY_PLACE_ALIGN, 1, CVY_PLACE_ALIGN - 4, INT64_MIN};
   (void)state;
   for (size_t i = 0; i < CVY_COUNT(ranges); i++) {
-    cvy_command bad = {.kind = CVY_WIRE_PLAN_BIND};
-    bind_two(&bad);
-    bad.index = ranges[i][0];
-    bad.count = ranges[i][1];
-    assert_int_equal(cvy_wire_check_command(&bad, 1), CONVOY_ERR_DEVICE);
+    cvy_wire_slot bad = good_slot(CVY_PLAN_BIND);
+    bad.command.plan_bind.first = ranges[i][0];
+    bad.command.plan_bind.count = ranges[i][1];
+    assert_int_equal(check(&bad, 1), CONVOY_ERR_DEVICE);
   }
   for (size_t i = 0; i < CVY_COUNT(begins); i++) {
-    cvy_command bad = {.kind = CVY_WIRE_PLAN_BIND};
-    bind_two(&bad);
-    bad.bindings[1].at = begins[i];
-    assert_int_equal(cvy_wire_check_command(&bad, 1), CONVOY_ERR_DEVICE);
+    cvy_wire_slot bad = good_slot(CVY_PLAN_BIND);
+    bad.with.bases[1].at = begins[i];
+    assert_int_equal(check(&bad, 1), CONVOY_ERR_DEVICE);
   }
 }
 
@@ -193,28 +206,29 @@ static void test_bad_taps_are_refused(void **state) {
   bad[5].count = INT32_MAX;
   bad[6].to = INT64_MIN;
   for (size_t i = 0; i < CVY_COUNT(bad); i++) {
-    cvy_command command = {.kind = CVY_WIRE_PLAN_TAP};
-    tap_one(&command);
-    command.taps[0] = bad[i];
-    assert_int_equal(cvy_wire_check_command(&command, 1), CONVOY_ERR_DEVICE);
+    cvy_wire_slot slot = good_slot(CVY_PLAN_TAP);
+    slot.with.taps[0] = bad[i];
+    assert_int_equal(check(&slot, 1), CONVOY_ERR_DEVICE);
   }
 }
 
 /* What the checks let through must be safe to use: here, the sums the loop computes. */
 static void test_random_commands(void **state) {
-  cvy_command command;
+  cvy_wire_slot slot;
+  const cvy_command *command = &slot.command;
   int64_t end;
   (void)state;
   for (int i = 0; i < 200000; ++i) {
-    random_bytes(&command, sizeof command);
-    command.kind = (uint32_t)(random_next() % (CVY_WIRE_KINDS + 1));
-    if (i % 2) command.block %= 2 * CVY_WIRE_BLOCKS;
-    if (cvy_wire_check_command(&command, 3)) continue;
-    assert_true(command.kind < CVY_WIRE_KINDS);
-    if (command.kind != CVY_WIRE_WRITE && command.kind != CVY_WIRE_READ) continue;
-    assert_true(command.block < CVY_WIRE_BLOCKS);
-    assert_false(__builtin_add_overflow(command.block_offset, command.bytes, &end));
-    assert_false(__builtin_add_overflow(command.offset, command.bytes, &end));
+    random_bytes(&slot, sizeof slot);
+    slot.command.kind = (uint32_t)(random_next() % (CVY_COMMANDS + 1));
+    if (i % 2) slot.command.transfer.block %= 2 * CVY_WIRE_BLOCKS;
+    if (check(&slot, 3)) continue;
+    assert_true(command->kind < CVY_COMMANDS);
+    if (command->kind != CVY_WRITE && command->kind != CVY_READ) continue;
+    assert_true(command->transfer.block < CVY_WIRE_BLOCKS);
+    int64_t bytes = command->transfer.bytes;
+    assert_false(__builtin_add_overflow(command->transfer.block_at, bytes, &end));
+    assert_false(__builtin_add_overflow(command->transfer.at, bytes, &end));
   }
 }
 
@@ -232,7 +246,8 @@ static void test_random_answers(void **state) {
   for (int i = 0; i < 200; ++i) {
     random_bytes(wire, sizeof *wire);
     cvy_wire_get_reply(wire, &reply);
-    assert_in_range(reply.count, 0, CVY_WIRE_DEVICES);
+    assert_in_range(reply.devices, 0, CVY_WIRE_DEVICES);
+    assert_in_range(reply.answer.recording, 0, CVY_RECORDINGS - 1);
     assert_in_range(reply.status, CONVOY_OK, CONVOY_ERR_INTERRUPTED);
     assert_ends(reply.sentence, sizeof reply.sentence);
     for (int j = 0; j < CVY_WIRE_DEVICES; ++j) {
@@ -293,9 +308,9 @@ static cvy_wire *rig_start(rig *self) {
   return self->ring.memory;
 }
 
-static void rig_post(cvy_wire *wire, const cvy_command *command) {
+static void rig_post_slot(cvy_wire *wire, const cvy_wire_slot *slot) {
   uint64_t number = atomic_load(&wire->posted) + 1;
-  wire->slots[number % CVY_WIRE_SLOTS] = *command;
+  wire->slots[number % CVY_WIRE_SLOTS] = *slot;
   atomic_store(&wire->posted, number);
   cvy_doorbell_ring(&wire->work);
   double start = cvy_clock();
@@ -303,6 +318,12 @@ static void rig_post(cvy_wire *wire, const cvy_command *command) {
     assert_true(cvy_clock() - start < 10.0);
     usleep(50);
   }
+}
+
+static void rig_post(cvy_wire *wire, const cvy_command *command) {
+  cvy_wire_slot slot;
+  cvy_wire_put_command(&slot, command);
+  rig_post_slot(wire, &slot);
 }
 
 /* Sends what goes with a command that is posted next: `fd` -1 for none. */
@@ -324,33 +345,33 @@ static bool rig_end(rig *self, cvy_wire *wire) {
 }
 
 static void open_device(cvy_wire *wire) {
-  cvy_command command = {.kind = CVY_WIRE_OPEN, .options = lane_options(CONVOY_ISOLATION_NONE)};
+  const cvy_open_options options = lane_options(CONVOY_ISOLATION_NONE);
+  const cvy_command command = {CVY_OPEN, .options = &options};
   rig_post(wire, &command);
   assert_int_equal(wire->reply.status, CONVOY_OK);
 }
 
-static cvy_command random_command(void) {
-  cvy_command command;
-  random_bytes(&command, sizeof command);
-  command.kind = (uint32_t)(random_next() % (CVY_WIRE_KINDS + 1));
-  if (command.kind == CVY_WIRE_MAP) command.kind = CVY_WIRE_CLEAR; /* waits for its memory */
-  command.id %= 5;
-  command.to %= 5;
-  command.block %= 3;
+static cvy_wire_slot random_slot(void) {
+  cvy_wire_slot slot;
+  cvy_command *command = &slot.command;
+  random_bytes(&slot, sizeof slot);
+  command->kind = (uint32_t)(random_next() % (CVY_COMMANDS + 1));
+  if (command->kind == CVY_MAP) command->kind = CVY_CLEAR; /* waits for its memory */
+  command->transfer.array %= 5;
+  command->transfer.block %= 3;
   if (random_next() % 4) { /* near the truth, so that the deeper checks are reached too */
-    command.bytes %= 5000;
-    command.offset %= 300;
-    command.block_offset %= 5000;
-    command.index %= 3;
-    command.job = lane_job(command.id, command.to, random_next() % 5);
+    command->transfer.at %= 300;
+    command->transfer.bytes %= 5000;
+    command->transfer.block_at %= 5000;
+    slot.with.job = lane_job(command->transfer.array, random_next() % 5, random_next() % 5);
   }
-  return command;
+  return slot;
 }
 
 static void test_loop_survives_random_commands(void **state) {
   rig own;
   cvy_wire *wire = rig_start(&own);
-  cvy_command command = {.kind = CVY_WIRE_MAP, .bytes = 4096};
+  cvy_command command = {CVY_MAP, .map = {0, 4096}};
   cvy_shared block;
   (void)state;
   seed();
@@ -360,11 +381,11 @@ static void test_loop_survives_random_commands(void **state) {
   assert_int_equal(wire->reply.status, CONVOY_OK);
   open_device(wire);
   for (int i = 0; i < 20000; ++i) {
-    command = random_command();
-    if (i % 3 == 0) command.kind = CVY_WIRE_CLEAR;
-    rig_post(wire, &command);
+    cvy_wire_slot slot = random_slot();
+    if (i % 3 == 0) slot.command.kind = CVY_CLEAR;
+    rig_post_slot(wire, &slot);
   }
-  command = (cvy_command){.kind = CVY_WIRE_CLEAR};
+  command = (cvy_command){.kind = CVY_CLEAR};
   rig_post(wire, &command);
   assert_int_equal(atomic_load(&wire->fault), 0);
   cvy_shared_drop(&block);
@@ -374,7 +395,7 @@ static void test_loop_survives_random_commands(void **state) {
 static void test_loop_refuses_before_open(void **state) {
   rig own;
   cvy_wire *wire = rig_start(&own);
-  cvy_command command = {.kind = CVY_WIRE_ZERO, .id = 1, .bytes = 4};
+  const cvy_command command = {CVY_ZERO, .zero = {1, 4}};
   (void)state;
   rig_post(wire, &command);
   assert_int_equal(atomic_load(&wire->fault), 1);
@@ -402,7 +423,7 @@ static void test_loop_ends_on_impossible_counts(void **state) {
 static void test_block_without_memory(void **state) {
   rig own;
   cvy_wire *wire = rig_start(&own);
-  cvy_command command = {.kind = CVY_WIRE_MAP, .bytes = 1 << 20};
+  const cvy_command command = {CVY_MAP, .map = {0, 1 << 20}};
   cvy_shared small;
   (void)state;
   rig_send(&own, &command, -1);
@@ -421,7 +442,7 @@ static void test_block_without_memory(void **state) {
 /* Maps after another message than the command's own has been sent; returns the worker's answer. */
 static const char *map_after(rig *own, const void *message, size_t bytes, int fd) {
   cvy_wire *wire = own->ring.memory;
-  const cvy_command command = {.kind = CVY_WIRE_MAP, .block = 5, .bytes = 4096};
+  const cvy_command command = {CVY_MAP, .map = {5, 4096}};
   assert_int_equal(cvy_pass_send(own->socket, message, bytes, fd), CONVOY_OK);
   rig_post(wire, &command);
   assert_int_equal(wire->reply.status, CONVOY_ERR_IO);
@@ -442,8 +463,7 @@ static void test_block_of_another_command(void **state) {
   (void)state;
   assert_int_equal(cvy_shared_make(8192, false, &block), CONVOY_OK);
   for (size_t i = 0; i < CVY_COUNT(wrong); ++i) {
-    const cvy_command other = {
-        .kind = CVY_WIRE_MAP, .block = wrong[i].block, .bytes = wrong[i].bytes};
+    const cvy_command other = {CVY_MAP, .map = {wrong[i].block, wrong[i].bytes}};
     const uint64_t number = atomic_load(&wire->posted) + (uint64_t)wrong[i].ahead;
     const cvy_wire_frame frame = cvy_wire_memory_frame(&other, number);
     const char *answer = map_after(&own, &frame, sizeof frame, block.fd);
@@ -460,6 +480,7 @@ int main(void) {
   static const struct CMUnitTest tests[] = {
       cmocka_unit_test(test_good_commands_pass),
       cmocka_unit_test(test_bad_fields_are_refused),
+      cmocka_unit_test(test_pointers_in_the_ring_mean_nothing),
       cmocka_unit_test(test_misaligned_operands_of_plans_are_refused),
       cmocka_unit_test(test_operands_of_programs_begin_anywhere),
       cmocka_unit_test(test_bad_bindings_are_refused),

@@ -34,10 +34,13 @@ static int fail(const char *what) {
   return 1;
 }
 
+static bool give(const isa_run *all, const cvy_command *command) {
+  return !all->engine.backend->execute(all->engine.device, command, NULL, NULL);
+}
+
 static bool make_array(isa_run *all, int64_t bytes, uint64_t *id) {
-  uint64_t ticket;
   *id = ++all->last_id;
-  return !all->engine.backend->allocate(all->engine.device, *id, bytes, &ticket);
+  return give(all, &(cvy_command){CVY_ALLOCATE, .allocate = {*id, bytes}});
 }
 
 static bool make_arrays(isa_run *all, cvy_job *job) {
@@ -51,11 +54,11 @@ static bool make_arrays(isa_run *all, cvy_job *job) {
 }
 
 static bool perform(isa_run *all, const cvy_problem *p, const cvy_choice *choice) {
-  const cvy_backend *backend = all->engine.backend;
   cvy_job job = {.problem = *p, .algorithm = choice->row, .params = choice->params};
-  uint64_t ticket, before = all->last_id;
-  bool good = make_arrays(all, &job) && !backend->run(all->engine.device, &job, &ticket);
-  for (uint64_t id = before + 1; id <= all->last_id; id++) backend->release(all->engine.device, id);
+  uint64_t before = all->last_id;
+  bool good = make_arrays(all, &job) && give(all, &(cvy_command){CVY_RUN, .job = &job});
+  for (uint64_t id = before + 1; id <= all->last_id; id++)
+    give(all, &(cvy_command){CVY_RELEASE, .release = {id}});
   return good;
 }
 

@@ -24,7 +24,8 @@ convoy_status cvy_compute(convoy_context *context, const cvy_problem *problem,
   cvy_job_set(&job, problem, choice.row, &choice.params);
   set_arrays(&job, in, out);
   cvy_watch_given(context, problem, in, out);
-  status = engine->backend->run(engine->device, &job, NULL);
+  status =
+      engine->backend->execute(engine->device, &(cvy_command){CVY_RUN, .job = &job}, NULL, NULL);
   if (status) return status;
   cvy_note_engine(context, engine, &choice);
   for (int32_t i = 0; i < cvy_problem_outputs(problem); i++)

@@ -18,7 +18,7 @@ static convoy_status available(const convoy_context *context) {
   const cvy_engine *device = &context->device;
   convoy_status status = cvy_device_check(context);
   if (status) return status;
-  if (cvy_device_ready(context) && device->backend->adopt) return CONVOY_OK;
+  if (cvy_device_ready(context) && cvy_backend_takes(device->backend, CVY_ADOPT)) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_UNSUPPORTED,
                   "%s computes here, which has no memory on a card; open cuda:N or hip:N with "
                   "isolation caller or none",
@@ -37,7 +37,9 @@ static convoy_status check_range(uint64_t address, int64_t bytes) {
 /* A refusal is no fault: nothing was asked of the device. */
 static convoy_status adopt(cvy_store *store, uint64_t address) {
   convoy_context *context = store->context;
-  convoy_status status = cvy_device_adopt(context, address, store->bytes, &store->array);
+  store->array = ++context->last_id;
+  const cvy_command command = {CVY_ADOPT, .adopt = {store->array, address, store->bytes}};
+  convoy_status status = cvy_device_execute(context, &command);
   store->ticket = context->last_ticket;
   if (!status) return CONVOY_OK;
   store->array = 0;
@@ -65,25 +67,30 @@ convoy_status cvy_foreign_new(convoy_context *context, uint64_t address, int64_t
 convoy_status cvy_foreign_stream(convoy_context *context, uint64_t stream) {
   convoy_status status = available(context);
   if (status || (context->has_stream && context->stream == stream)) return status;
-  status = cvy_device_use_stream(context, stream);
+  status = cvy_device_execute(context, &(cvy_command){CVY_USE_STREAM, .use_stream = {stream}});
+  context->has_stream |= !status;
+  if (!status) context->stream = stream;
   return status == CONVOY_ERR_UNSUPPORTED ? status : checked(context, status);
 }
 
 convoy_status cvy_foreign_allocator(convoy_context *context, const cvy_allocator *allocator) {
   convoy_status status = available(context);
-  return status ? status : cvy_device_use_allocator(context, allocator);
+  const cvy_command command = {CVY_USE_ALLOCATOR, .allocator = allocator};
+  return status ? status : cvy_device_execute(context, &command);
 }
 
 convoy_status cvy_foreign_lend(convoy_context *context, uint64_t address, int64_t bytes) {
-  int64_t before;
+  cvy_reply before;
+  const cvy_command command = {CVY_LEND, .lend = {address, bytes}};
   convoy_status status = check_range(address, bytes);
-  return status ? status : cvy_device_lend(context, address, bytes, &before);
+  return status ? status : cvy_device_ask(context, &command, &before);
 }
 
 int64_t cvy_foreign_take_back(convoy_context *context) {
-  int64_t taken = 0;
-  if (cvy_device_ready(context)) cvy_device_lend(context, 0, 0, &taken);
-  return taken;
+  cvy_reply reply = {0};
+  const cvy_command nothing = {CVY_LEND, .lend = {0}};
+  if (cvy_device_ready(context)) cvy_device_ask(context, &nothing, &reply);
+  return reply.taken;
 }
 
 /* ------------------------------------------------------------------------------------ failing */
@@ -206,7 +213,8 @@ convoy_status cvy_foreign_bring(cvy_store *from, cvy_store *home) {
   if (!from->array) return cvy_foreign_gone(home);
   convoy_status status = cvy_upload(from); /* part of a block, it gets a number */
   if (status) return cvy_foreign_fail(context, status);
-  status = cvy_device_copy(context, from->array, home->array, home->bytes);
+  const cvy_command command = {CVY_COPY, .copy = {from->array, home->array, home->bytes}};
+  status = cvy_device_execute(context, &command);
   home->ticket = context->last_ticket;
   return checked(context, status);
 }

@@ -13,6 +13,10 @@ static convoy_status checked(convoy_context *context, convoy_status status) {
   return status ? cvy_recover(context, status) : CONVOY_OK;
 }
 
+static convoy_status order(convoy_context *context, const cvy_command *command) {
+  return checked(context, cvy_device_execute(context, command));
+}
+
 static convoy_status present(const convoy_context *context) {
   if (cvy_device_ready(context)) return CONVOY_OK;
   return cvy_fail(CONVOY_ERR_DEVICE, "%s was closed for good", context->device.facts.info.id);
@@ -32,8 +36,9 @@ bool cvy_launch_announce(convoy_context *context, const cvy_problem *problem,
 /* A new array on the device, contents undefined; the store has no values there yet. */
 static convoy_status allocate(cvy_store *store) {
   convoy_context *context = store->context;
+  store->array = ++context->last_id;
   store->ticket = UINT64_MAX; /* until written, any fault makes it worthless */
-  return checked(context, cvy_device_allocate(context, store->bytes, &store->array));
+  return order(context, &(cvy_command){CVY_ALLOCATE, .allocate = {store->array, store->bytes}});
 }
 
 static convoy_status fill(cvy_store *store) {
@@ -49,8 +54,9 @@ static convoy_status fill(cvy_store *store) {
 static convoy_status name(cvy_store *store) {
   if (!store->unnamed) return CONVOY_OK;
   convoy_context *context = store->context;
-  convoy_status status =
-      cvy_device_part(context, store->array, store->block->array, store->at, store->bytes);
+  const cvy_command command = {
+      CVY_PART_OF, .part_of = {store->array, store->block->array, store->at, store->bytes}};
+  convoy_status status = cvy_device_execute(context, &command);
   store->unnamed = false;
   store->named = context->last_ticket;
   return checked(context, status);
@@ -86,7 +92,8 @@ static convoy_status prepare(const cvy_node *node, int32_t i, cvy_store *out) {
   convoy_status status = out->array ? CONVOY_OK : allocate(out);
   if (status) return status;
   if (!prior) return node->unproven ? poison(out) : CONVOY_OK;
-  return checked(out->context, cvy_device_copy(out->context, prior->array, out->array, out->bytes));
+  return order(out->context,
+               &(cvy_command){CVY_COPY, .copy = {prior->array, out->array, out->bytes}});
 }
 
 static convoy_status run(convoy_context *context, const cvy_node *node, const cvy_choice *choice,
@@ -100,7 +107,7 @@ static convoy_status run(convoy_context *context, const cvy_node *node, const cv
     job.out[i].id = out[i]->array;
     bytes += out[i]->bytes;
   }
-  convoy_status status = cvy_device_run(context, &job, bytes);
+  convoy_status status = cvy_device_run(context, &(cvy_command){CVY_RUN, .job = &job}, bytes);
   for (int32_t i = 0; i < node->outputs; i++) out[i]->ticket = context->last_ticket;
   cvy_blackbox_launched(context);
   return checked(context, status);
@@ -145,14 +152,18 @@ convoy_status cvy_launch_tap(cvy_store *to, uint64_t plan, int32_t step, int32_t
                              const cvy_tap *taps) {
   convoy_status status = present(to->context);
   if (status) return status;
-  return checked(to->context, cvy_device_plan_tap(to->context, plan, step, to->array, count, taps));
+  const cvy_command command = {CVY_PLAN_TAP, .plan_tap = {plan, to->array, step, count},
+                               .taps = taps};
+  return order(to->context, &command);
 }
 
 convoy_status cvy_launch_run(convoy_context *context, uint64_t plan, uint64_t run, int32_t bases,
                              const cvy_base *to, int64_t bytes) {
   convoy_status status = present(context);
-  if (!status) status = checked(context, cvy_device_plan_bind(context, plan, bases, to));
-  if (!status) status = checked(context, cvy_device_plan_run(context, plan, run, bytes));
+  const cvy_command bind = {CVY_PLAN_BIND, .plan_bind = {plan, 0, bases}, .bases = to};
+  const cvy_command command = {CVY_PLAN_RUN, .plan_run = {plan, run}};
+  if (!status) status = order(context, &bind);
+  if (!status) status = checked(context, cvy_device_run(context, &command, bytes));
   return status;
 }
 
@@ -198,8 +209,8 @@ convoy_status cvy_fetch(cvy_store *store) {
   return status ? status : checked(store->context, cvy_fetch_begin(store));
 }
 
-convoy_status cvy_launch_peak(convoy_context *context, double *gflops, double *gigabytes) {
+convoy_status cvy_launch_peak(convoy_context *context, cvy_reply *out) {
   convoy_status status = present(context);
   if (status) return status;
-  return checked(context, cvy_device_peak(context, gflops, gigabytes));
+  return checked(context, cvy_device_ask(context, &(cvy_command){.kind = CVY_PEAK}, out));
 }

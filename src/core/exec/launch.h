@@ -37,6 +37,6 @@ convoy_status cvy_await(convoy_context *context, uint64_t ticket);
 convoy_status cvy_read_back(cvy_store *store, float *to);
 /* Asks for a copy of them in the background, if there is room. */
 convoy_status cvy_fetch(cvy_store *store);
-convoy_status cvy_launch_peak(convoy_context *context, double *gflops, double *gigabytes);
+convoy_status cvy_launch_peak(convoy_context *context, cvy_reply *out);
 
 #endif

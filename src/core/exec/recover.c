@@ -67,12 +67,12 @@ static void note_caught_up(convoy_context *context) {
 static void have_back(convoy_context *context, const char *sentence) {
   const cvy_engine *engine = &context->device;
   bool before = context->suspended;
-  bool emptied = false;
+  cvy_reply reply;
   char why[256];
-  convoy_status status = engine->backend->clear(engine->device, &emptied);
+  convoy_status status = cvy_device_ask(context, &(cvy_command){.kind = CVY_CLEAR}, &reply);
   cvy_text_copy(why, sizeof(why), cvy_last_error());
-  if (emptied) cvy_stores_void(context, 0, CONVOY_ERR_DEVICE, sentence);
-  if (emptied) context->has_stream = false;
+  if (reply.emptied) cvy_stores_void(context, 0, CONVOY_ERR_DEVICE, sentence);
+  if (reply.emptied) context->has_stream = false;
   context->suspended = status == CONVOY_ERR_DEADLINE;
   if (context->behind && !status) note_caught_up(context);
   context->behind = context->suspended && behind_of(engine, NULL) != CVY_BEHIND_NOT;

@@ -88,8 +88,10 @@ static convoy_status send_copy(convoy_context *context, const cvy_plan *plan, ui
   const cvy_graph_node *node = &plan->list.node[n];
   int32_t prior = node->in[node->inputs - 1];
   made->step[made->steps++] = n;
-  return cvy_device_plan_copy(context, number, place_of(made, prior), place_of(made, node->out[0]),
-                              plan->list.value[prior].bytes);
+  const cvy_command command = {
+      CVY_PLAN_COPY, .plan_copy = {number, place_of(made, prior), place_of(made, node->out[0]),
+                                   plan->list.value[prior].bytes}};
+  return cvy_device_execute(context, &command);
 }
 
 static convoy_status send_job(convoy_context *context, const cvy_plan *plan, uint64_t number,
@@ -103,7 +105,8 @@ static convoy_status send_job(convoy_context *context, const cvy_plan *plan, uin
     job.in[i] = place_of(made, node->in[i]);
   for (int32_t i = 0; i < node->outputs; i++) job.out[i] = place_of(made, node->out[i]);
   made->step[made->steps++] = n;
-  return cvy_device_plan_job(context, number, &job);
+  const cvy_command command = {CVY_PLAN_JOB, .plan_job = {number}, .job = &job};
+  return cvy_device_execute(context, &command);
 }
 
 static convoy_status send(convoy_context *context, void *user, uint64_t number) {
@@ -123,7 +126,7 @@ static convoy_status send(convoy_context *context, void *user, uint64_t number) 
 /* What has no images needs more than jobs, and memory of somebody else may change while others use
  * it. */
 static convoy_status check(const convoy_context *context, const cvy_plan *plan) {
-  if (!context->device.backend->plan_run)
+  if (!cvy_backend_takes(context->device.backend, CVY_PLAN_RUN))
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s takes no plans", context->device.facts.info.id);
   if (!plan->list.nodes) return cvy_fail(CONVOY_ERR_UNSUPPORTED, "there is nothing to do");
   for (int32_t n = 0; n < plan->list.nodes; n++) {
@@ -142,10 +145,15 @@ static convoy_status prepare(const convoy_context *context, const cvy_plan *plan
   return status;
 }
 
+static void drop(const cvy_device_plan *made) {
+  const cvy_command command = {CVY_PLAN_DROP, .plan_drop = {made->number}};
+  if (made->number && cvy_device_ready(made->context)) cvy_device_execute(made->context, &command);
+}
+
 static convoy_status tell(convoy_context *context, cvy_plan *plan, cvy_device_plan *made) {
   convoy_status status = choose(context, plan, made);
   if (status) return status;
-  cvy_device_plan_drop(context, made->number);
+  drop(made);
   made->number = ++context->last_plan;
   made->told = context->faults_met;
   status = cvy_launch_plan(context, send, plan, made->number);
@@ -168,7 +176,7 @@ convoy_status cvy_device_plan_ready(convoy_context *context, cvy_plan *plan) {
 
 void cvy_device_plan_free(cvy_device_plan *plan) {
   if (!plan) return;
-  cvy_device_plan_drop(plan->context, plan->number);
+  drop(plan);
   cvy_shared_memory_leave(plan->context);
   empty(plan);
   free(plan);

@@ -126,7 +126,8 @@ static convoy_status set_aside(const convoy_graph *graph, cvy_store *out[], int3
   cvy_store *aside = cvy_store_new(context, out[i]->bytes);
   if (!aside) return CONVOY_ERR_MEMORY;
   convoy_status status = cvy_launch_room(aside);
-  if (!status) status = cvy_device_copy(context, out[i]->array, aside->array, aside->bytes);
+  const cvy_command command = {CVY_COPY, .copy = {out[i]->array, aside->array, aside->bytes}};
+  if (!status) status = cvy_device_execute(context, &command);
   aside->ticket = context->last_ticket;
   aside->irreplaceable = true;
   cvy_store_drop(out[i]);

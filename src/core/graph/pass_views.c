@@ -293,7 +293,7 @@ static convoy_status open(cvy_plan *plan, views *out) {
 /* Without a command for all there is no memory to place in. */
 convoy_status cvy_pass_views(cvy_plan *plan) {
   views p;
-  if (!plan->engine->backend->plan_run) return CONVOY_OK;
+  if (!cvy_backend_takes(plan->engine->backend, CVY_PLAN_RUN)) return CONVOY_OK;
   convoy_status status = open(plan, &p);
   if (!status) status = find_views(&p);
   cvy_uses_close(&p.uses);

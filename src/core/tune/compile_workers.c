@@ -48,7 +48,8 @@ static int32_t standard_count(const cvy_facts *facts, int32_t cores) {
 }
 
 static int32_t count_of(const cvy_engine *engine, const cvy_options *options, int32_t cores) {
-  const bool possible = engine->backend->build && options->open.isolation != CONVOY_ISOLATION_NONE;
+  const bool possible = cvy_backend_takes(engine->backend, CVY_BUILD) &&
+                        options->open.isolation != CONVOY_ISOLATION_NONE;
   if (!possible) return 0;
   return options->compile_workers >= 0 ? options->compile_workers
                                        : standard_count(&engine->facts, cores);
@@ -145,7 +146,8 @@ static int64_t compiled_by(const cvy_compile_workers *all, const cvy_device *dev
 
 static convoy_status build(cvy_compile_workers *all, cvy_device *device, const cvy_job *job) {
   int64_t before = compiled_by(all, device);
-  convoy_status status = all->backend->build(device, job, &all->closing);
+  const cvy_command command = {CVY_BUILD, .job = job};
+  convoy_status status = all->backend->execute(device, &command, NULL, NULL);
   int64_t more = compiled_by(all, device) - before;
   pthread_mutex_lock(&all->lock);
   if (more > 0) all->compiled += more; /* a lost worker's counts are gone */
@@ -159,6 +161,7 @@ static convoy_status build_all(cvy_compile_workers *all) {
   cvy_open_options options = all->options;
   options.budget = NULL; /* nobody waits for them: deadlines are enough */
   options.spent = NULL;
+  options.interrupt = &all->closing;
   convoy_status status = all->backend->open(all->index, &options, &device);
   if (status) return status;
   while (!status && take(all, &job)) status = build(all, device, &job);

@@ -41,12 +41,14 @@ void cvy_precompile_here(convoy_context *context, const cvy_problem *problem) {
   cvy_choice choice;
   cvy_job job;
   bool wanted = context->behind || (!context->compile_workers && !context->suspended);
-  if (!wanted || !engine->device || !engine->backend->prepare || cvy_problem_empty(problem)) return;
+  if (!wanted || !engine->device || !cvy_backend_takes(engine->backend, CVY_PREPARE)) return;
+  if (cvy_problem_empty(problem)) return;
   cvy_problem_copy(&same, problem);
   cvy_problem_set_run(&same, 0);
   if (cvy_choose(&context->chooser, engine, &same, &choice)) return;
   cvy_job_set(&job, &same, choice.row, &choice.params);
-  engine->backend->prepare(engine->device, &job, context->behind);
+  const cvy_command command = {CVY_PREPARE, .prepare = {.launches = context->behind}, .job = &job};
+  engine->backend->execute(engine->device, &command, NULL, NULL);
 }
 
 void cvy_precompile_choice(convoy_context *context, const cvy_problem *problem,

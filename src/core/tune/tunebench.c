@@ -83,7 +83,7 @@ static convoy_status run_here(cvy_bench *bench, const cvy_choice *choice) {
   for (int32_t i = 0; i < cvy_problem_inputs(&node->problem); i++)
     job.in[i].host = node->input[i]->host;
   for (int32_t i = 0; i < node->outputs; i++) job.out[i].host = bench->result[i]->host;
-  return engine->backend->run(engine->device, &job, NULL);
+  return engine->backend->execute(engine->device, &(cvy_command){CVY_RUN, .job = &job}, NULL, NULL);
 }
 
 /* Results that are looked at are filled with NaN before, so that what is not written shows. */

@@ -189,7 +189,7 @@ static convoy_status run_cpu(cvy_chooser *chooser, const cvy_engine *cpu,
   for (int32_t i = 0; i < cvy_problem_inputs(problem); i++)
     job.in[i].host = (float *)(uintptr_t)in[i];
   for (int32_t i = 0; i < cvy_problem_outputs(problem); i++) job.out[i].host = out[i];
-  return cpu->backend->run(cpu->device, &job, NULL);
+  return cpu->backend->execute(cpu->device, &(cvy_command){CVY_RUN, .job = &job}, NULL, NULL);
 }
 
 static convoy_status no_memory(const cvy_problem *problem) {

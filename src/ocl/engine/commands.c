@@ -1,10 +1,13 @@
-/* The commands on arrays, and waiting for the device. */
+/* Carries out commands by the table at the end: those on arrays here, and waiting for the device.
+ */
 #include "ocl/engine/commands.h"
 
 #include <time.h>
 
 #include "ocl/engine/capture.h"
 #include "ocl/engine/device.h"
+#include "ocl/engine/peak.h"
+#include "ocl/engine/run.h"
 
 static convoy_status add(cvy_device *device, uint64_t id, int64_t bytes, array_entry **out) {
   array_map *arrays = &device->memory.arrays;
@@ -18,7 +21,9 @@ static convoy_status add(cvy_device *device, uint64_t id, int64_t bytes, array_e
   return CONVOY_OK;
 }
 
-static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes) {
+static convoy_status allocate(cvy_device *device, const cvy_command *command) {
+  uint64_t id = command->allocate.array;
+  int64_t bytes = command->allocate.bytes;
   array_entry *entry = NULL;
   convoy_status status = add(device, id, bytes, &entry);
   if (status) return status;
@@ -30,45 +35,31 @@ static convoy_status allocate(cvy_device *device, uint64_t id, int64_t bytes) {
   return status;
 }
 
-convoy_status engine_allocate(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
-  convoy_status status = command_begin(device, ticket);
-  return status ? status : command_end(device, allocate(device, id, bytes));
-}
-
-static convoy_status adopt(cvy_device *device, uint64_t id, uint64_t address, int64_t bytes) {
+static convoy_status adopt(cvy_device *device, const cvy_command *command) {
+  int64_t bytes = command->adopt.bytes;
   array_entry *entry = NULL;
   if (!device->runtime->memory_at)
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s has no addresses", device->facts.info.id);
-  convoy_status status = add(device, id, bytes, &entry);
+  convoy_status status = add(device, command->adopt.array, bytes, &entry);
   if (status) return status;
-  entry->view =
-      (arena_piece){.memory = device->runtime->memory_at(address), .bytes = bytes, .used = true};
+  entry->view = (arena_piece){
+      .memory = device->runtime->memory_at(command->adopt.address), .bytes = bytes, .used = true};
   entry->piece = &entry->view;
   return CONVOY_OK;
 }
 
-convoy_status engine_adopt(cvy_device *device, uint64_t id, uint64_t address, int64_t bytes,
-                           uint64_t *ticket) {
-  convoy_status status = command_begin(device, ticket);
-  return status ? status : command_end(device, adopt(device, id, address, bytes));
-}
-
-static convoy_status part(cvy_device *device, uint64_t id, uint64_t of, int64_t at, int64_t bytes) {
+static convoy_status part(cvy_device *device, const cvy_command *command) {
+  uint64_t id = command->part_of.array;
+  int64_t at = command->part_of.at, bytes = command->part_of.bytes;
   array_entry *whole = NULL, *entry = NULL;
   if (at < 0 || at % CVY_PLACE_ALIGN)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "a part cannot begin at byte %lld", (long long)at);
-  convoy_status status = find_array(device, of, at + bytes, &whole);
+  convoy_status status = find_array(device, command->part_of.of, at + bytes, &whole);
   if (!status) status = add(device, id, bytes, &entry);
   if (status) return status;
   status = array_share(whole, at, entry);
   if (status) arrays_remove(&device->memory.arrays, id);
   return status;
-}
-
-convoy_status engine_part(cvy_device *device, uint64_t id, uint64_t of, int64_t at, int64_t bytes,
-                          uint64_t *ticket) {
-  convoy_status status = command_begin(device, ticket);
-  return status ? status : command_end(device, part(device, id, of, at, bytes));
 }
 
 /* Memory of the device's own is used again in the order of commands, and so what goes into the new
@@ -80,9 +71,9 @@ static bool needs_order(const cvy_device *device) {
   return memory->stirred || (memory->arrays.own > 0 && !memory->allocator.allocate);
 }
 
-convoy_status engine_use_stream(cvy_device *device, uint64_t stream) {
+static convoy_status use_stream(cvy_device *device, const cvy_command *command) {
   const runtime *calls = device->runtime;
-  void *const at = (void *)(uintptr_t)stream;
+  void *const at = (void *)(uintptr_t)command->use_stream.stream;
   if (!calls->use_stream)
     return cvy_fail(CONVOY_ERR_UNSUPPORTED, "%s has no streams", device->facts.info.id);
   bool ordered = needs_order(device);
@@ -99,30 +90,33 @@ convoy_status engine_use_stream(cvy_device *device, uint64_t stream) {
 }
 
 /* Scratch memory of the device's own would be used by others when the recording is carried out. */
-convoy_status engine_recording(cvy_device *device, const cvy_job *job, cvy_recording *out) {
+static convoy_status recording(cvy_device *device, const cvy_command *command, cvy_reply *reply) {
   const runtime *calls = device->runtime;
-  *out = CVY_NOT_RECORDING;
+  reply->recording = CVY_NOT_RECORDING;
   if (!calls->recording || !device->stream_is_lent) return CONVOY_OK;
   runtime_recording state = calls->recording(device->queue, device->stream);
   if (state == RUNTIME_NOT_RECORDING) return CONVOY_OK;
-  bool known = device->memory.allocator.allocate && captured_has_come(device, job);
-  *out = known ? CVY_RECORDING_KNOWN : CVY_RECORDING_NEW;
-  if (state == RUNTIME_RECORDING_BROKEN) *out = CVY_RECORDING_BROKEN;
+  bool known = device->memory.allocator.allocate && captured_has_come(device, command->job);
+  reply->recording = known ? CVY_RECORDING_KNOWN : CVY_RECORDING_NEW;
+  if (state == RUNTIME_RECORDING_BROKEN) reply->recording = CVY_RECORDING_BROKEN;
   return CONVOY_OK;
 }
 
 /* It happens on a faulted device, too, or the memory would be lost. Whoever gets the memory next
  * comes later in the queue. An array that is not there went with a worker before this one. */
-convoy_status engine_release(cvy_device *device, uint64_t id) {
-  array_entry *entry = arrays_find(&device->memory.arrays, id);
-  if (!entry) return CONVOY_OK;
+static void let_go(cvy_device *device, array_entry *entry) {
   prepacked_forget(device, entry);
   arena_piece *gone = array_let_go(entry);
   if (gone) {
     memory_give(device, gone);
     device->memory.arrays.own--;
   }
-  arrays_remove(&device->memory.arrays, id);
+  arrays_remove(&device->memory.arrays, entry->id);
+}
+
+static convoy_status release(cvy_device *device, const cvy_command *command) {
+  array_entry *entry = arrays_find(&device->memory.arrays, command->release.array);
+  if (entry) let_go(device, entry);
   return CONVOY_OK;
 }
 
@@ -130,7 +124,9 @@ static runtime_place start_of(const array_entry *entry) {
   return (runtime_place){entry->piece->memory, (size_t)entry->piece->at};
 }
 
-static convoy_status copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes) {
+static convoy_status copy(cvy_device *device, const cvy_command *command) {
+  uint64_t from = command->copy.from, to = command->copy.to;
+  int64_t bytes = command->copy.bytes;
   array_entry *source, *target;
   convoy_status status = find_array(device, from, bytes, &source);
   if (!status) status = find_array(device, to, bytes, &target);
@@ -141,12 +137,6 @@ static convoy_status copy(cvy_device *device, uint64_t from, uint64_t to, int64_
   return code ? calls->fail(code, "copying a device array") : CONVOY_OK;
 }
 
-convoy_status engine_copy(cvy_device *device, uint64_t from, uint64_t to, int64_t bytes,
-                          uint64_t *ticket) {
-  convoy_status status = command_begin(device, ticket);
-  return status ? status : command_end(device, copy(device, from, to, bytes));
-}
-
 convoy_status fill_zero(cvy_device *device, span at, int64_t bytes) {
   if (bytes == 0) return CONVOY_OK;
   capture_invalidate(device);
@@ -155,14 +145,12 @@ convoy_status fill_zero(cvy_device *device, span at, int64_t bytes) {
   return code ? device->runtime->fail(code, "zeroing a device array") : CONVOY_OK;
 }
 
-convoy_status engine_zero(cvy_device *device, uint64_t id, int64_t bytes, uint64_t *ticket) {
-  convoy_status status = command_begin(device, ticket);
-  if (status) return status;
+static convoy_status zero(cvy_device *device, const cvy_command *command) {
   array_entry *entry = NULL;
-  status = find_array(device, id, bytes, &entry);
-  if (!status) prepacked_forget(device, entry);
-  if (!status) status = fill_zero(device, span_of(entry->piece, ORIGIN_NONE), bytes);
-  return command_end(device, status);
+  convoy_status status = find_array(device, command->zero.array, command->zero.bytes, &entry);
+  if (status) return status;
+  prepacked_forget(device, entry);
+  return fill_zero(device, span_of(entry->piece, ORIGIN_NONE), command->zero.bytes);
 }
 
 /* An event is asked again and again, so that the caller can be interrupted; a driver's own wait
@@ -214,11 +202,11 @@ static void forget_all(cvy_device *device) {
   array_map *arrays = &device->memory.arrays;
   plans_close(device);
   for (size_t i = 0; i < ARRAY_BUCKETS; i++)
-    while (arrays->bucket[i]) engine_release(device, arrays->bucket[i]->id);
+    while (arrays->bucket[i]) let_go(device, arrays->bucket[i]);
 }
 
 /* Arrays outlive a fault. Prepacked operands do not, as some may never have been made. */
-convoy_status engine_clear(cvy_device *device, bool *emptied) {
+static convoy_status clear(cvy_device *device, const cvy_command *command) {
   completion_drop(device);
   prepacked_forget_all(device);
   plans_forget_packed(device);
@@ -226,6 +214,60 @@ convoy_status engine_clear(cvy_device *device, bool *emptied) {
   if (code) return device->runtime->fail(code, "the device is gone for good");
   fault_clear(device);
   tickets_finish_all(device);
-  if (*emptied) forget_all(device);
+  if (command->clear.empties) forget_all(device);
   return CONVOY_OK;
+}
+
+/* ----------------------------------------------------------------------------------- by kind */
+
+static const struct {
+  convoy_status (*act)(cvy_device *device, const cvy_command *command);
+  convoy_status (*answer)(cvy_device *device, const cvy_command *command, cvy_reply *reply);
+} rows[CVY_COMMANDS] = {
+    [CVY_CLEAR] = {clear},
+    [CVY_PEAK] = {.answer = engine_peak},
+    [CVY_ALLOCATE] = {allocate},
+    [CVY_RELEASE] = {release},
+    [CVY_WRITE] = {engine_write},
+    [CVY_READ] = {engine_read},
+    [CVY_COPY] = {copy},
+    [CVY_ZERO] = {zero},
+    [CVY_RUN] = {engine_run},
+    [CVY_BUILD] = {engine_build},
+    [CVY_PREPARE] = {engine_prepare},
+    [CVY_ADOPT] = {adopt},
+    [CVY_USE_STREAM] = {use_stream},
+    [CVY_USE_ALLOCATOR] = {engine_use_allocator},
+    [CVY_LEND] = {.answer = engine_lend},
+    [CVY_RECORDING] = {.answer = recording},
+    [CVY_PART_OF] = {part},
+    [CVY_PLAN_JOB] = {engine_plan_job},
+    [CVY_PLAN_COPY] = {engine_plan_copy},
+    [CVY_PLAN_BIND] = {engine_plan_bind},
+    [CVY_PLAN_TAP] = {engine_plan_tap},
+    [CVY_PLAN_RUN] = {engine_plan_run},
+    [CVY_PLAN_DROP] = {engine_plan_drop},
+};
+
+/* A command with a ticket is counted, and refused while the device is faulted; what it fails with
+ * is the fault. */
+static convoy_status act_counted(cvy_device *device, const cvy_command *command, uint64_t *ticket) {
+  device->tickets.issued++;
+  convoy_status status = fault_check(device);
+  if (!status) {
+    status = rows[command->kind].act(device, command);
+    if (status) fault_record(device, device->tickets.issued, status);
+  }
+  if (ticket) *ticket = device->tickets.issued;
+  return status;
+}
+
+convoy_status engine_execute(cvy_device *device, const cvy_command *command, cvy_reply *reply,
+                             uint64_t *ticket) {
+  uint32_t kind = command->kind;
+  if (kind < CVY_COMMANDS && rows[kind].answer) return rows[kind].answer(device, command, reply);
+  if (kind >= CVY_COMMANDS || !rows[kind].act)
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "no command of the engine's: %u", kind);
+  if (cvy_command_has_ticket(kind)) return act_counted(device, command, ticket);
+  return rows[kind].act(device, command);
 }

@@ -110,20 +110,21 @@ arena_counts memory_count(const cvy_device *device) {
 }
 
 /* What another allocator has given has to go back to it. */
-convoy_status engine_use_allocator(cvy_device *device, const cvy_allocator *allocator) {
+convoy_status engine_use_allocator(cvy_device *device, const cvy_command *command) {
   prepacked_forget_all(device);
   if (device->memory.allocated > 0)
     return cvy_fail(CONVOY_ERR_ARGUMENT, "%lld bytes of the allocator before are in use",
                     (long long)device->memory.allocated);
-  device->memory.allocator = *allocator;
+  device->memory.allocator = *command->allocator;
   return CONVOY_OK;
 }
 
-convoy_status engine_lend(cvy_device *device, uint64_t address, int64_t bytes, int64_t *taken) {
+convoy_status engine_lend(cvy_device *device, const cvy_command *command, cvy_reply *reply) {
   device_memory *memory = &device->memory;
-  *taken = memory->taken;
+  uint64_t address = command->lend.address;
+  reply->taken = memory->taken;
   memory->taken = 0;
   memory->lent = (char *)(uintptr_t)address;
-  memory->lent_bytes = address ? bytes : 0;
+  memory->lent_bytes = address ? command->lend.bytes : 0;
   return CONVOY_OK;
 }

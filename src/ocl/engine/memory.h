@@ -27,7 +27,7 @@ void memory_give(cvy_device *device, arena_piece *piece);
 /* Bytes in use and held, with those of the allocator. */
 arena_counts memory_count(const cvy_device *device);
 
-convoy_status engine_use_allocator(cvy_device *device, const cvy_allocator *allocator);
-convoy_status engine_lend(cvy_device *device, uint64_t address, int64_t bytes, int64_t *taken);
+convoy_status engine_use_allocator(cvy_device *device, const cvy_command *command);
+convoy_status engine_lend(cvy_device *device, const cvy_command *command, cvy_reply *reply);
 
 #endif

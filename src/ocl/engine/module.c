@@ -3,9 +3,7 @@
 #include "ocl/engine/commands.h"
 #include "ocl/engine/device.h"
 #include "ocl/engine/observer.h"
-#include "ocl/engine/peak.h"
 #include "ocl/engine/pinned.h"
-#include "ocl/engine/run.h"
 #include "ocl/engine/runtime/devices.h"
 #include "os/os.h"
 
@@ -37,37 +35,13 @@ static const cvy_backend engine = {
     .open = engine_open,
     .close = engine_close,
     .facts = facts,
-    .allocate = engine_allocate,
-    .release = engine_release,
-    .adopt = engine_adopt,
-    .use_stream = engine_use_stream,
-    .part = engine_part,
-    .use_allocator = engine_use_allocator,
-    .lend = engine_lend,
-    .recording = engine_recording,
-    .write = engine_write,
-    .read = engine_read,
-    .write_part = engine_write_part,
-    .read_part = engine_read_part,
+    .execute = engine_execute,
     .host_offer = engine_host_offer,
     .host_withdraw = engine_host_withdraw,
-    .copy = engine_copy,
-    .zero = engine_zero,
-    .run = engine_run,
-    .build = engine_build,
-    .prepare = engine_prepare,
-    .plan_job = engine_plan_job,
-    .plan_copy = engine_plan_copy,
-    .plan_bind = engine_plan_bind,
-    .plan_tap = engine_plan_tap,
-    .plan_run = engine_plan_run,
-    .plan_drop = engine_plan_drop,
     .plan_step = engine_plan_step,
     .wait = engine_wait,
     .poll = engine_poll,
-    .clear = engine_clear,
     .usage = usage,
-    .peak = engine_peak,
 };
 
 static const cvy_module module = {cvy_build_id, &engine,      cvy_last_error, cvy_set_log,

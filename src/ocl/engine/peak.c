@@ -66,21 +66,22 @@ static convoy_status peak_copy(cvy_device *device, launch *what, const bindings 
 }
 
 static convoy_status measure(cvy_device *device, const bindings *arrays, int64_t bytes,
-                             double *gflops, double *gigabytes) {
+                             cvy_reply *out) {
   launch what = {.source = &source, .items = cvy_ocl_group_items(&device->facts)};
   char options[64];
   cvy_text text = cvy_text_in(options, sizeof options);
   cvy_text_add(&text, "-D WIDE=0 -D WG=%lld -D CHAINS=%d", (long long)what.items, CHAINS);
   what.options = options;
   convoy_status status = fill_zero(device, arrays->a, bytes);
-  if (!status) status = peak_multiply_add(device, &what, arrays, gflops);
-  if (!status) status = peak_copy(device, &what, arrays, bytes, gigabytes);
+  if (!status) status = peak_multiply_add(device, &what, arrays, &out->gflops);
+  if (!status) status = peak_copy(device, &what, arrays, bytes, &out->gigabytes);
   return status;
 }
 
-convoy_status engine_peak(cvy_device *device, double *gflops, double *gigabytes) {
+convoy_status engine_peak(cvy_device *device, const cvy_command *command, cvy_reply *reply) {
   cvy_arena *arena = device->memory.arena;
   int64_t bytes = COPY_BYTES;
+  (void)command;
   while (bytes > device->facts.max_allocation_bytes || bytes > device->facts.info.memory_bytes / 8)
     bytes /= 2;
   arena_piece *from = NULL, *to = NULL;
@@ -88,7 +89,7 @@ convoy_status engine_peak(cvy_device *device, double *gflops, double *gigabytes)
   if (!status) status = arena_take(arena, bytes, &to);
   if (!status) {
     bindings arrays = {.a = span_of(from, ORIGIN_NONE), .out = span_of(to, ORIGIN_NONE)};
-    status = measure(device, &arrays, bytes, gflops, gigabytes);
+    status = measure(device, &arrays, bytes, reply);
   }
   arena_give(arena, to);
   arena_give(arena, from);

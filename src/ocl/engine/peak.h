@@ -4,6 +4,6 @@
 
 #include "backend.h"
 
-convoy_status engine_peak(cvy_device *device, double *gflops, double *gigabytes);
+convoy_status engine_peak(cvy_device *device, const cvy_command *command, cvy_reply *reply);
 
 #endif

@@ -76,22 +76,22 @@ static convoy_status append(cvy_device *device, uint64_t number, const cvy_job *
   return CONVOY_OK;
 }
 
-convoy_status engine_plan_job(cvy_device *device, uint64_t plan, const cvy_job *job) {
+convoy_status engine_plan_job(cvy_device *device, const cvy_command *command) {
+  const cvy_job *job = command->job;
   plan_step *step;
   convoy_status status = fault_check(device);
   if (!status) status = job_check(device, job);
-  if (!status) status = append(device, plan, job, &step);
+  if (!status) status = append(device, command->plan_job.plan, job, &step);
   if (!status) job_sizes_of(&job->problem, &step->sizes);
   return status;
 }
 
-convoy_status engine_plan_copy(cvy_device *device, uint64_t plan, cvy_operand from, cvy_operand to,
-                               int64_t bytes) {
+convoy_status engine_plan_copy(cvy_device *device, const cvy_command *command) {
   plan_step *step;
-  cvy_job job = {.in = {from}, .out = {to}};
+  cvy_job job = {.in = {command->plan_copy.from}, .out = {command->plan_copy.to}};
   convoy_status status = fault_check(device);
-  if (!status) status = append(device, plan, &job, &step);
-  if (!status) step->copied = bytes;
+  if (!status) status = append(device, command->plan_copy.plan, &job, &step);
+  if (!status) step->copied = command->plan_copy.bytes;
   return status;
 }
 
@@ -105,26 +105,26 @@ static convoy_status make_bases(engine_plan *plan, int32_t count) {
   return CONVOY_OK;
 }
 
-convoy_status engine_plan_bind(cvy_device *device, uint64_t number, int32_t first, int32_t count,
-                               const cvy_base *to) {
+convoy_status engine_plan_bind(cvy_device *device, const cvy_command *command) {
+  int32_t first = command->plan_bind.first, count = command->plan_bind.count;
   engine_plan *plan = NULL;
   convoy_status status = fault_check(device);
-  if (!status) status = find_or_make(device, number, &plan);
+  if (!status) status = find_or_make(device, command->plan_bind.plan, &plan);
   if (!status) status = make_bases(plan, first + count);
-  for (int32_t i = 0; i < count && !status; i++) plan->base[first + i].to = to[i];
+  for (int32_t i = 0; i < count && !status; i++) plan->base[first + i].to = command->bases[i];
   return status;
 }
 
-convoy_status engine_plan_tap(cvy_device *device, uint64_t number, int32_t step, uint64_t to,
-                              int32_t count, const cvy_tap *taps) {
+convoy_status engine_plan_tap(cvy_device *device, const cvy_command *command) {
+  int32_t count = command->plan_tap.count;
   engine_plan *plan;
   convoy_status status = fault_check(device);
-  if (!status) status = find_or_make(device, number, &plan);
+  if (!status) status = find_or_make(device, command->plan_tap.plan, &plan);
   if (status) return status;
-  plan->taps.step = step;
-  plan->taps.to = to;
+  plan->taps.step = command->plan_tap.step;
+  plan->taps.to = command->plan_tap.array;
   plan->taps.count = count;
-  memcpy(plan->taps.tap, taps, (size_t)count * sizeof *taps);
+  memcpy(plan->taps.tap, command->taps, (size_t)count * sizeof *command->taps);
   return CONVOY_OK;
 }
 
@@ -288,20 +288,16 @@ static convoy_status run_steps(cvy_device *device, engine_plan *plan, uint64_t r
 }
 
 /* The ticket of a run that fails is still that of its last step. */
-convoy_status engine_plan_run(cvy_device *device, uint64_t number, uint64_t run, uint64_t *ticket) {
+convoy_status engine_plan_run(cvy_device *device, const cvy_command *command) {
   device_plans *plans = &device->plans;
-  uint64_t first;
-  convoy_status status = command_begin(device, &first);
-  if (ticket) *ticket = first;
-  if (status) return status;
+  uint64_t first = device->tickets.issued, number = command->plan_run.plan;
   engine_plan *plan = find(device, number);
   if (!plan)
-    return command_end(
-        device, cvy_fail(CONVOY_ERR_ARGUMENT, "there is no plan %llu", (unsigned long long)number));
+    return cvy_fail(CONVOY_ERR_ARGUMENT, "there is no plan %llu", (unsigned long long)number);
   plans->run[plans->runs++ % PLAN_RUNS] = (plan_run){first, plan->steps};
-  status = command_end(device, run_steps(device, plan, run));
+  convoy_status status = run_steps(device, plan, command->plan_run.run);
+  if (status) fault_record(device, device->tickets.issued, status);
   if (plan->steps) device->tickets.issued = first + (uint64_t)plan->steps - 1;
-  if (ticket) *ticket = device->tickets.issued;
   return status;
 }
 
@@ -331,9 +327,9 @@ static void drop(cvy_device *device, engine_plan **link) {
   free(gone);
 }
 
-convoy_status engine_plan_drop(cvy_device *device, uint64_t number) {
+convoy_status engine_plan_drop(cvy_device *device, const cvy_command *command) {
   engine_plan **link = &device->plans.first;
-  while (*link && (*link)->number != number) link = &(*link)->next;
+  while (*link && (*link)->number != command->plan_drop.plan) link = &(*link)->next;
   if (*link) drop(device, link);
   return CONVOY_OK;
 }

@@ -19,15 +19,12 @@ typedef struct device_plans {
   uint32_t runs;
 } device_plans;
 
-convoy_status engine_plan_job(cvy_device *device, uint64_t plan, const cvy_job *job);
-convoy_status engine_plan_copy(cvy_device *device, uint64_t plan, cvy_operand from, cvy_operand to,
-                               int64_t bytes);
-convoy_status engine_plan_bind(cvy_device *device, uint64_t plan, int32_t first, int32_t count,
-                               const cvy_base *to);
-convoy_status engine_plan_tap(cvy_device *device, uint64_t plan, int32_t step, uint64_t to,
-                              int32_t count, const cvy_tap *taps);
-convoy_status engine_plan_run(cvy_device *device, uint64_t plan, uint64_t run, uint64_t *ticket);
-convoy_status engine_plan_drop(cvy_device *device, uint64_t plan);
+convoy_status engine_plan_job(cvy_device *device, const cvy_command *command);
+convoy_status engine_plan_copy(cvy_device *device, const cvy_command *command);
+convoy_status engine_plan_bind(cvy_device *device, const cvy_command *command);
+convoy_status engine_plan_tap(cvy_device *device, const cvy_command *command);
+convoy_status engine_plan_run(cvy_device *device, const cvy_command *command);
+convoy_status engine_plan_drop(cvy_device *device, const cvy_command *command);
 int32_t engine_plan_step(const cvy_device *device, uint64_t ticket);
 /* Nothing that is packed is known to have been made. */
 void plans_forget_packed(cvy_device *device);

@@ -172,7 +172,8 @@ static convoy_status learn(cvy_device *device, convoy_status status) {
   return status ? status : completion_wait(device, UINT64_MAX);
 }
 
-static convoy_status run(cvy_device *device, const cvy_job *job) {
+convoy_status engine_run(cvy_device *device, const cvy_command *command) {
+  const cvy_job *job = command->job;
   if (cvy_problem_empty(&job->problem)) return run_empty(device, job);
   const captured_job *known = captured_find(device, job);
   bool is_first = device->stream_is_lent && !captured_has_come(device, job);
@@ -193,11 +194,6 @@ static convoy_status run(cvy_device *device, const cvy_job *job) {
   return status;
 }
 
-convoy_status engine_run(cvy_device *device, const cvy_job *job, uint64_t *ticket) {
-  convoy_status status = command_begin(device, ticket);
-  return status ? status : command_end(device, run(device, job));
-}
-
 /* In a dry run the launch code says which programs it needs, and nothing else happens. */
 static convoy_status run_dry(cvy_device *device, const cvy_job *job, bool for_others) {
   if (cvy_problem_empty(&job->problem)) return CONVOY_OK;
@@ -211,9 +207,8 @@ static convoy_status run_dry(cvy_device *device, const cvy_job *job, bool for_ot
 }
 
 /* A compiler cannot be interrupted: the lane ends its process instead. */
-convoy_status engine_build(cvy_device *device, const cvy_job *job, const volatile int *interrupt) {
-  (void)interrupt;
-  return run_dry(device, job, true);
+convoy_status engine_build(cvy_device *device, const cvy_command *command) {
+  return run_dry(device, command->job, true);
 }
 
 /* Zeros in the place of a job's arrays. */
@@ -260,6 +255,8 @@ static void launch_once(cvy_device *device, const cvy_job *job) {
   for (size_t i = 0; i < CVY_COUNT(with.piece); i++) memory_give(device, with.piece[i]);
 }
 
-void engine_prepare(cvy_device *device, const cvy_job *job, bool to_launch) {
-  if (!run_dry(device, job, false) && to_launch) launch_once(device, job);
+convoy_status engine_prepare(cvy_device *device, const cvy_command *command) {
+  convoy_status status = run_dry(device, command->job, false);
+  if (!status && command->prepare.launches) launch_once(device, command->job);
+  return status;
 }

@@ -12,8 +12,8 @@ void job_sizes_of(const cvy_problem *problem, job_sizes *out);
 convoy_status job_launch(cvy_device *device, const cvy_job *job, const captured_job *known,
                          const job_sizes *sizes, job_arrays *arrays, captured_job **captured);
 
-convoy_status engine_run(cvy_device *device, const cvy_job *job, uint64_t *ticket);
-convoy_status engine_build(cvy_device *device, const cvy_job *job, const volatile int *interrupt);
-void engine_prepare(cvy_device *device, const cvy_job *job, bool to_launch);
+convoy_status engine_run(cvy_device *device, const cvy_command *command);
+convoy_status engine_build(cvy_device *device, const cvy_command *command);
+convoy_status engine_prepare(cvy_device *device, const cvy_command *command);
 
 #endif

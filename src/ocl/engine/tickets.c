@@ -5,17 +5,6 @@
 #include "ocl/engine/device.h"
 #include "ocl/engine/observer.h"
 
-convoy_status command_begin(cvy_device *device, uint64_t *ticket) {
-  device->tickets.issued++;
-  if (ticket) *ticket = device->tickets.issued;
-  return fault_check(device);
-}
-
-convoy_status command_end(cvy_device *device, convoy_status status) {
-  if (status) fault_record(device, device->tickets.issued, status);
-  return status;
-}
-
 void tickets_finish(cvy_device *device, uint64_t ticket) {
   if (ticket > device->tickets.finished) device->tickets.finished = ticket;
   observer_progress(device);

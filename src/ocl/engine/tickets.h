@@ -10,11 +10,6 @@ typedef struct device_tickets {
   uint64_t finished; /* commands up to this one are known to be good */
 } device_tickets;
 
-/* Every command begins with command_begin, which counts it and refuses it while the device is
- * faulted, and ends with command_end, which records a fault. */
-convoy_status command_begin(cvy_device *device, uint64_t *ticket);
-convoy_status command_end(cvy_device *device, convoy_status status);
-
 /* After a call that waited for everything enqueued: remembers how far results are good, or that
  * some command after that failed. */
 convoy_status command_drained(cvy_device *device, int32_t code, const char *what);

@@ -31,51 +31,25 @@ static convoy_status enqueued(cvy_device *device, int32_t code, runtime_event *d
   return CONVOY_OK;
 }
 
-static convoy_status write_part(cvy_device *device, uint64_t id, int64_t offset, const void *from,
-                                int64_t bytes) {
+convoy_status engine_write(cvy_device *device, const cvy_command *command) {
+  int64_t at = command->transfer.at, bytes = command->transfer.bytes;
   array_entry *entry = NULL;
   runtime_event *done = NULL;
-  convoy_status status = find_part(device, id, offset, bytes, &entry);
+  convoy_status status = find_part(device, command->transfer.array, at, bytes, &entry);
   if (!status) prepacked_forget(device, entry);
   if (status || bytes == 0) return status;
-  int32_t code =
-      device->runtime->write(device->queue, place_in(entry, offset), from, (size_t)bytes, &done);
+  int32_t code = device->runtime->write(device->queue, place_in(entry, at), command->memory,
+                                        (size_t)bytes, &done);
   return enqueued(device, code, done, "writing to the device");
 }
 
-static convoy_status read_part(cvy_device *device, uint64_t id, int64_t offset, void *to,
-                               int64_t bytes) {
+convoy_status engine_read(cvy_device *device, const cvy_command *command) {
+  int64_t at = command->transfer.at, bytes = command->transfer.bytes;
   array_entry *entry = NULL;
   runtime_event *done = NULL;
-  convoy_status status = find_part(device, id, offset, bytes, &entry);
+  convoy_status status = find_part(device, command->transfer.array, at, bytes, &entry);
   if (status || bytes == 0) return status;
-  int32_t code =
-      device->runtime->read(device->queue, place_in(entry, offset), to, (size_t)bytes, &done);
+  int32_t code = device->runtime->read(device->queue, place_in(entry, at), command->memory,
+                                       (size_t)bytes, &done);
   return enqueued(device, code, done, "reading from the device");
-}
-
-convoy_status engine_write_part(cvy_device *device, uint64_t id, int64_t offset, const void *from,
-                                int64_t bytes, uint64_t *ticket) {
-  convoy_status status = command_begin(device, ticket);
-  return status ? status : command_end(device, write_part(device, id, offset, from, bytes));
-}
-
-convoy_status engine_read_part(cvy_device *device, uint64_t id, int64_t offset, void *to,
-                               int64_t bytes, uint64_t *ticket) {
-  convoy_status status = command_begin(device, ticket);
-  return status ? status : command_end(device, read_part(device, id, offset, to, bytes));
-}
-
-convoy_status engine_write(cvy_device *device, uint64_t id, const void *from, int64_t bytes,
-                           uint64_t *ticket) {
-  uint64_t number;
-  convoy_status status = engine_write_part(device, id, 0, from, bytes, &number);
-  if (ticket) *ticket = number;
-  return status ? status : engine_wait(device, number, NULL, NULL);
-}
-
-convoy_status engine_read(cvy_device *device, uint64_t id, void *to, int64_t bytes) {
-  uint64_t number;
-  convoy_status status = engine_read_part(device, id, 0, to, bytes, &number);
-  return status ? status : engine_wait(device, number, NULL, NULL);
 }
