@@ -220,33 +220,35 @@ static convoy_status clear(cvy_device *device, const cvy_command *command) {
 
 /* ----------------------------------------------------------------------------------- by kind */
 
-static const struct {
-  convoy_status (*act)(cvy_device *device, const cvy_command *command);
-  convoy_status (*answer)(cvy_device *device, const cvy_command *command, cvy_reply *reply);
-} rows[CVY_COMMANDS] = {
-    [CVY_CLEAR] = {clear},
-    [CVY_PEAK] = {.answer = engine_peak},
-    [CVY_ALLOCATE] = {allocate},
-    [CVY_RELEASE] = {release},
-    [CVY_WRITE] = {engine_write},
-    [CVY_READ] = {engine_read},
-    [CVY_COPY] = {copy},
-    [CVY_ZERO] = {zero},
-    [CVY_RUN] = {engine_run},
-    [CVY_BUILD] = {engine_build},
-    [CVY_PREPARE] = {engine_prepare},
-    [CVY_ADOPT] = {adopt},
-    [CVY_USE_STREAM] = {use_stream},
-    [CVY_USE_ALLOCATOR] = {engine_use_allocator},
-    [CVY_LEND] = {.answer = engine_lend},
-    [CVY_RECORDING] = {.answer = recording},
-    [CVY_PART_OF] = {part},
-    [CVY_PLAN_JOB] = {engine_plan_job},
-    [CVY_PLAN_COPY] = {engine_plan_copy},
-    [CVY_PLAN_BIND] = {engine_plan_bind},
-    [CVY_PLAN_TAP] = {engine_plan_tap},
-    [CVY_PLAN_RUN] = {engine_plan_run},
-    [CVY_PLAN_DROP] = {engine_plan_drop},
+typedef convoy_status act_fn(cvy_device *device, const cvy_command *command);
+static act_fn *const acts[CVY_COMMANDS] = {
+    [CVY_CLEAR] = clear,
+    [CVY_ALLOCATE] = allocate,
+    [CVY_RELEASE] = release,
+    [CVY_WRITE] = engine_write,
+    [CVY_READ] = engine_read,
+    [CVY_COPY] = copy,
+    [CVY_ZERO] = zero,
+    [CVY_RUN] = engine_run,
+    [CVY_BUILD] = engine_build,
+    [CVY_PREPARE] = engine_prepare,
+    [CVY_ADOPT] = adopt,
+    [CVY_USE_STREAM] = use_stream,
+    [CVY_USE_ALLOCATOR] = engine_use_allocator,
+    [CVY_PART_OF] = part,
+    [CVY_PLAN_JOB] = engine_plan_job,
+    [CVY_PLAN_COPY] = engine_plan_copy,
+    [CVY_PLAN_BIND] = engine_plan_bind,
+    [CVY_PLAN_TAP] = engine_plan_tap,
+    [CVY_PLAN_RUN] = engine_plan_run,
+    [CVY_PLAN_DROP] = engine_plan_drop,
+};
+
+typedef convoy_status answer_fn(cvy_device *device, const cvy_command *command, cvy_reply *reply);
+static answer_fn *const answers[CVY_COMMANDS] = {
+    [CVY_PEAK] = engine_peak,
+    [CVY_LEND] = engine_lend,
+    [CVY_RECORDING] = recording,
 };
 
 /* A command with a ticket is counted, and refused while the device is faulted; what it fails with
@@ -255,7 +257,7 @@ static convoy_status act_counted(cvy_device *device, const cvy_command *command,
   device->tickets.issued++;
   convoy_status status = fault_check(device);
   if (!status) {
-    status = rows[command->kind].act(device, command);
+    status = acts[command->kind](device, command);
     if (status) fault_record(device, device->tickets.issued, status);
   }
   if (ticket) *ticket = device->tickets.issued;
@@ -265,9 +267,9 @@ static convoy_status act_counted(cvy_device *device, const cvy_command *command,
 convoy_status engine_execute(cvy_device *device, const cvy_command *command, cvy_reply *reply,
                              uint64_t *ticket) {
   uint32_t kind = command->kind;
-  if (kind < CVY_COMMANDS && rows[kind].answer) return rows[kind].answer(device, command, reply);
-  if (kind >= CVY_COMMANDS || !rows[kind].act)
-    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "no command of the engine's: %u", kind);
-  if (cvy_command_has_ticket(kind)) return act_counted(device, command, ticket);
-  return rows[kind].act(device, command);
+  if (kind >= CVY_COMMANDS || (!acts[kind] && !answers[kind]))
+    return cvy_fail(CONVOY_ERR_UNSUPPORTED, "command %u is none of the engine's", kind);
+  if (answers[kind]) return answers[kind](device, command, reply);
+  return cvy_command_has_ticket(kind) ? act_counted(device, command, ticket)
+                                      : acts[kind](device, command);
 }
