@@ -193,7 +193,7 @@ convoy_status cvy_plan_problem(convoy_context *context, const char *name, const 
                                convoy_plan *out) {
   cvy_problem some;
   cvy_problem_copy(&some, asked);
-  if (cvy_problem_empty(asked)) cvy_operation_of(asked)->set_images(&some, 1);
+  if (cvy_problem_empty(asked)) cvy_problem_set_images(&some, 1);
   const cvy_engine *engine = cvy_context_engine(context);
   convoy_plan plan = {.struct_size = sizeof(plan)};
   cvy_choice choice;

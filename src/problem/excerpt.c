@@ -25,9 +25,8 @@ static cvy_stretches of_image(const cvy_array *array, int64_t image, int64_t ima
 }
 
 static void take_image(const cvy_problem *problem, uint64_t seed, cvy_excerpt *out) {
-  const cvy_operation *row = cvy_operation_of(problem);
-  bool apart = row->batch(problem) == CVY_BATCH_INDEPENDENT;
-  int64_t images = apart ? row->images(problem) : 1;
+  bool apart = cvy_problem_batch(problem) == CVY_BATCH_INDEPENDENT;
+  int64_t images = apart ? cvy_problem_images(problem) : 1;
   int64_t image = cvy_excerpt_pick(seed, 0, images);
   for (int32_t i = 0; i < cvy_problem_reads(problem); i++) {
     const cvy_array array = cvy_problem_input(problem, i);
@@ -37,14 +36,14 @@ static void take_image(const cvy_problem *problem, uint64_t seed, cvy_excerpt *o
     const cvy_array array = cvy_problem_output(problem, i);
     out->out[i] = of_image(&array, image, images);
   }
-  if (images > 1) row->set_images(&out->problem, 1);
+  if (images > 1) cvy_problem_set_images(&out->problem, 1);
 }
 
 void cvy_problem_excerpt(const cvy_problem *problem, uint64_t seed, cvy_excerpt *out) {
-  const cvy_operation *row = cvy_operation_of(problem);
+  const cvy_family *family = cvy_family_of(problem);
   memset(out, 0, sizeof *out);
   cvy_problem_apart(problem, &out->problem);
-  if (row->excerpt && row->excerpt(problem, seed, out)) return;
+  if (family->excerpt && family->excerpt(problem, seed, out)) return;
   take_image(problem, seed, out);
 }
 

@@ -5,8 +5,8 @@
 
 bool cvy_problem_fuse(const cvy_bound *first, const cvy_bound *second, uint32_t kept,
                       cvy_fused *out) {
-  const cvy_operation *row = cvy_operation_of(second->problem);
+  const cvy_family *family = cvy_family_of(second->problem);
   bool whole = !first->problem->accumulate && !second->problem->accumulate &&
                !cvy_problem_empty(first->problem) && !cvy_problem_empty(second->problem);
-  return whole && row->fuse && row->fuse(first, second, kept, out);
+  return whole && family->fuse && family->fuse(first, second, kept, out);
 }

@@ -8,17 +8,17 @@
 /* ------------------------------------------------------------------------------- plain data */
 
 void cvy_problem_bare(const cvy_problem *problem, cvy_problem *out) {
-  const cvy_operation *row = cvy_operation_of(problem);
-  if (row->bare)
-    row->bare(problem, out);
+  const cvy_family *family = cvy_family_of(problem);
+  if (family->bare)
+    family->bare(problem, out);
   else
     cvy_problem_copy(out, problem);
 }
 
 void cvy_problem_apart(const cvy_problem *problem, cvy_problem *out) {
-  const cvy_operation *row = cvy_operation_of(problem);
+  const cvy_family *family = cvy_family_of(problem);
   cvy_problem_copy(out, problem);
-  if (row->set_apart) row->set_apart(out);
+  if (family->set_apart) family->set_apart(out);
 }
 
 bool cvy_problem_same(const cvy_problem *a, const cvy_problem *b) {
@@ -31,20 +31,20 @@ bool cvy_problem_same(const cvy_problem *a, const cvy_problem *b) {
 }
 
 uint64_t cvy_problem_space_hash(const cvy_problem *problem, uint64_t seed) {
-  const cvy_operation *row = cvy_operation_of(problem);
-  return row->space_hash ? row->space_hash(problem, seed) : seed;
+  const cvy_family *family = cvy_family_of(problem);
+  return family->space_hash ? family->space_hash(problem, seed) : seed;
 }
 
 bool cvy_problem_legal(const cvy_problem *problem) {
   if (problem->operation < 0 || problem->operation >= cvy_operation_count) return false;
-  return (problem->accumulate & ~1) == 0 && cvy_operation_of(problem)->legal(problem);
+  return (problem->accumulate & ~1) == 0 && cvy_family_of(problem)->legal(problem);
 }
 
 /* ----------------------------------------------------------------------------------- arrays */
 
 cvy_array cvy_problem_input(const cvy_problem *problem, int32_t i) {
   const cvy_operation *row = cvy_operation_of(problem);
-  return i < row->inputs(problem) ? row->input(problem, i) : row->output(problem, 0);
+  return i < cvy_problem_inputs(problem) ? row->input(problem, i) : row->output(problem, 0);
 }
 
 cvy_array cvy_problem_output(const cvy_problem *problem, int32_t i) {
@@ -53,7 +53,7 @@ cvy_array cvy_problem_output(const cvy_problem *problem, int32_t i) {
 
 const char *cvy_problem_input_name(const cvy_problem *problem, int32_t i) {
   const cvy_operation *row = cvy_operation_of(problem);
-  return i < row->inputs(problem) ? row->input_names[i] : row->output_names[0];
+  return i < cvy_problem_inputs(problem) ? row->input_names[i] : row->output_names[0];
 }
 
 const char *cvy_problem_output_name(const cvy_problem *problem, int32_t i) {
@@ -140,7 +140,7 @@ bool cvy_problem_zeroes(const cvy_problem *problem, int32_t output) {
 /* ---------------------------------------------------------------------- work and definition */
 
 double cvy_problem_flops(const cvy_problem *problem) {
-  return cvy_operation_of(problem)->flops(problem);
+  return cvy_family_of(problem)->flops(problem);
 }
 
 /* Bytes of its elements. */
@@ -158,11 +158,11 @@ double cvy_problem_bytes(const cvy_problem *problem) {
 
 cvy_element cvy_problem_element(const cvy_problem *problem, const cvy_values *from, int32_t output,
                                 int64_t index) {
-  return cvy_operation_of(problem)->element(problem, from, output, index);
+  return cvy_family_of(problem)->element(problem, from, output, index);
 }
 
 int64_t cvy_problem_terms(const cvy_problem *problem) {
-  return cvy_operation_of(problem)->terms(problem);
+  return cvy_family_of(problem)->terms(problem);
 }
 
 double cvy_problem_bound(const cvy_problem *problem, double magnitude) {
@@ -170,10 +170,18 @@ double cvy_problem_bound(const cvy_problem *problem, double magnitude) {
   return row->bound ? row->bound(problem, magnitude) : 0.0;
 }
 
+double cvy_sum_bound(int64_t terms, double magnitude) {
+  return 4.0 * ((double)terms + 2.0) * 0x1p-24 * magnitude;
+}
+
+void cvy_problem_itself(const cvy_problem *problem, cvy_problem *out) {
+  cvy_problem_copy(out, problem);
+}
+
 /* ------------------------------------------------------------------------------------- text */
 
 void cvy_problem_text(const cvy_problem *problem, char *text, size_t size) {
-  cvy_operation_of(problem)->print(problem, text, size);
+  cvy_family_of(problem)->print(problem, text, size);
 }
 
 /* Ends a part of a text that is too long. */
@@ -212,8 +220,9 @@ bool cvy_problem_read(const char *text, cvy_problem *out) {
   cvy_text_copy(line, sizeof line, text);
   bool adds = cut_added(line);
   for (int32_t i = 0; i < cvy_operation_count; i++) {
-    const cvy_operation *row = cvy_operations[i];
-    if (!row->parse || !row->parse(line, out)) continue;
+    const cvy_family *family = cvy_operations[i]->family;
+    bool is_known = i > 0 && cvy_operations[i - 1]->family == family;
+    if (is_known || !family->parse || !family->parse(line, out)) continue;
     out->accumulate = adds;
     return !adds || cvy_problem_legal(out); /* not every operation can add */
   }
@@ -222,7 +231,7 @@ bool cvy_problem_read(const char *text, cvy_problem *out) {
 
 void cvy_shape_class(const cvy_problem *problem, char *text, size_t size) {
   cvy_text out = cvy_text_in(text, size);
-  cvy_operation_of(problem)->shape_class(problem, &out);
+  cvy_family_of(problem)->shape_class(problem, &out);
 }
 
 int cvy_class_bucket(int64_t extent) {
@@ -232,14 +241,14 @@ int cvy_class_bucket(int64_t extent) {
 }
 
 void cvy_class_example(const cvy_problem *problem, char *text, size_t size) {
-  const cvy_operation *row = cvy_operation_of(problem);
-  if (row->readable && !row->readable(problem)) {
+  const cvy_family *family = cvy_family_of(problem);
+  if (family->readable && !family->readable(problem)) {
     cvy_shape_class(problem, text, size);
     return;
   }
-  row->print(problem, text, size);
+  family->print(problem, text, size);
   size_t used = strlen(text);
-  const char *remark = problem->accumulate ? added : row->remark ? row->remark(problem) : "";
+  const char *remark = problem->accumulate ? added : family->remark ? family->remark(problem) : "";
   cvy_text_copy(text + used, size - used, remark);
 }
 

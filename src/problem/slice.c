@@ -4,21 +4,21 @@
 #include "problem/operation.h"
 
 cvy_kinship cvy_problem_kin(const cvy_problem *problem, int32_t input, cvy_slice *out) {
-  const cvy_operation *row = cvy_operation_of(problem);
-  bool asks = row->kin && input < row->inputs(problem);
-  cvy_kinship kin = asks ? row->kin(problem, input, out) : CVY_KIN_NONE;
+  const cvy_family *family = cvy_family_of(problem);
+  bool asks = family->kin && input < cvy_problem_inputs(problem);
+  cvy_kinship kin = asks ? family->kin(problem, input, out) : CVY_KIN_NONE;
   if (kin && out->images == 1) out->pitch = out->width;
   return kin;
 }
 
 void cvy_problem_settle(cvy_problem *problem, uint32_t inputs) {
-  cvy_operation_of(problem)->settle(problem, inputs);
+  cvy_family_of(problem)->settle(problem, inputs);
 }
 
 static bool lay(cvy_problem *problem, bool output, int32_t i, const cvy_slice *slice) {
-  const cvy_operation *row = cvy_operation_of(problem);
-  if (!row->lay || problem->accumulate) return false;
-  return row->lay(problem, output, i, slice) && row->legal(problem);
+  const cvy_family *family = cvy_family_of(problem);
+  if (!family->lay || problem->accumulate) return false;
+  return family->lay(problem, output, i, slice) && family->legal(problem);
 }
 
 bool cvy_problem_lay_input(cvy_problem *problem, int32_t i, const cvy_slice *slice) {

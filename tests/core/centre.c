@@ -98,17 +98,9 @@ static void shape_class(const cvy_problem *p, cvy_text *text) {
   cvy_text_add(text, "centre_c%lld", (long long)p->conv.c);
 }
 
-static const cvy_operation centre = {
-    .name = "centre",
-    .input_names = {"x", "a"},
-    .output_names = {"y", "top"},
+static const cvy_family centre_family = {
     .size = CVY_PROBLEM_HEAD + sizeof(cvy_conv_problem),
-    .inputs = two,
-    .outputs = two,
-    .input = array,
-    .output = array,
     .legal = legal,
-    .batch = coupled,
     .images = images,
     .set_images = set_images,
     .element = element,
@@ -117,6 +109,18 @@ static const cvy_operation centre = {
     .print = print,
     .parse = parse,
     .shape_class = shape_class,
+};
+
+static const cvy_operation centre = {
+    .name = "centre",
+    .family = &centre_family,
+    .input_names = {"x", "a"},
+    .output_names = {"y", "top"},
+    .given = 2,
+    .outputs = two,
+    .input = array,
+    .output = array,
+    .batch = coupled,
 };
 
 /* ---------------------------------------------------------------------------------- SQUARE */
@@ -128,11 +132,6 @@ cvy_problem square_problem(int64_t n, int64_t c) {
 static cvy_array map(const cvy_problem *problem, int32_t i) {
   (void)i;
   return maps(problem);
-}
-
-static cvy_batch independent(const cvy_problem *problem) {
-  (void)problem;
-  return CVY_BATCH_INDEPENDENT;
 }
 
 void square_expected(const cvy_problem *p, const float *x, const float *a, float *square,
@@ -170,25 +169,28 @@ static void square_class(const cvy_problem *p, cvy_text *text) {
   cvy_text_add(text, "square_c%lld", (long long)p->conv.c);
 }
 
-static const cvy_operation square = {
-    .name = "square",
-    .input_names = {"x", "a"},
-    .output_names = {"square", "less"},
+static const cvy_family square_family = {
     .size = CVY_PROBLEM_HEAD + sizeof(cvy_conv_problem),
-    .inputs = two,
-    .outputs = two,
-    .input = array,
-    .output = map,
     .legal = legal,
-    .batch = independent,
     .images = images,
     .set_images = set_images,
     .element = square_element,
     .terms = three,
-    .bound = bound,
     .flops = flops,
     .print = print_square,
     .shape_class = square_class,
+};
+
+static const cvy_operation square = {
+    .name = "square",
+    .family = &square_family,
+    .input_names = {"x", "a"},
+    .output_names = {"square", "less"},
+    .given = 2,
+    .outputs = two,
+    .input = array,
+    .output = map,
+    .bound = bound,
 };
 
 /* ---------------------------------------------------------------------------------- tables */

@@ -192,8 +192,8 @@ static void assert_read_back(const cvy_problem *problem) {
   char text[CVY_EXAMPLE_TEXT], class[CVY_CLASS_TEXT], again[CVY_CLASS_TEXT];
   cvy_shape_class(problem, class, sizeof class);
   cvy_class_example(problem, text, sizeof text);
-  const cvy_operation *row = cvy_operation_of(problem);
-  if (row->readable && !row->readable(problem)) return; /* too long for a text */
+  const cvy_family *family = cvy_family_of(problem);
+  if (family->readable && !family->readable(problem)) return; /* too long for a text */
   if (!cvy_class_of_example(text, again, sizeof again)) fail_msg("not read back: %s", text);
   assert_string_equal(class, again);
 }

@@ -128,14 +128,13 @@ static void images_are_what_can_be_cut(void **state) {
   for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
     one_case c;
     read_case(cases[i].text, &c);
-    const cvy_operation *row = cvy_operation_of(&c.problem);
-    if (row->images(&c.problem) != cases[i].images)
-      fail_msg("%s: %d images", cases[i].text, (int)row->images(&c.problem));
-    assert_int_equal(row->batch(&c.problem), cases[i].batch);
+    if (cvy_problem_images(&c.problem) != cases[i].images)
+      fail_msg("%s: %d images", cases[i].text, (int)cvy_problem_images(&c.problem));
+    assert_int_equal(cvy_problem_batch(&c.problem), cases[i].batch);
     assert_int_equal(cvy_problem_output(&c.problem, 0).per_image,
                      cases[i].batch == CVY_BATCH_INDEPENDENT);
     cvy_problem part = c.problem;
-    row->set_images(&part, 2);
+    cvy_problem_set_images(&part, 2);
     assert_true(cvy_problem_legal(&part));
     char class[CVY_CLASS_TEXT], of_part[CVY_CLASS_TEXT];
     cvy_shape_class(&c.problem, class, sizeof class);

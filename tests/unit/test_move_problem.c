@@ -75,22 +75,21 @@ static void check_bytes(const cvy_problem *problem) {
 
 /* Each image of the whole is the only one of the problem with one. */
 static void check_images(const cvy_problem *problem) {
-  const cvy_operation *row = cvy_operation_of(problem);
-  int64_t images = row->images(problem);
+  int64_t images = cvy_problem_images(problem);
   cvy_array y = cvy_problem_output(problem, 0);
   assert_true(y.per_image);
   assert_int_equal(y.extent[0], images);
-  if (row->batch(problem) == CVY_BATCH_COUPLED) {
+  if (cvy_problem_batch(problem) == CVY_BATCH_COUPLED) {
     assert_in_range(images, 0, 1);
     return;
   }
   cvy_problem part;
   cvy_problem_copy(&part, problem);
-  row->set_images(&part, 1);
+  cvy_problem_set_images(&part, 1);
   assert_true(images == 0 || cvy_problem_legal(&part));
   cvy_array x = cvy_problem_input(problem, 0), one = cvy_problem_input(&part, 0);
   assert_int_equal(cvy_array_count(&x), cvy_array_count(&one) * (x.per_image ? images : 1));
-  row->set_images(&part, 0);
+  cvy_problem_set_images(&part, 0);
   assert_true(cvy_problem_empty(&part));
   assert_true(cvy_problem_legal(&part));
 }
@@ -124,12 +123,11 @@ static void check_elements(const char *text, const convoy_box *box, const cvy_pr
   const void *x = values_of(&random, given);
   assert_int_equal(cvy_move_copy_make(box, (convoy_dtype)p->dtype, p->elements, &made), CONVOY_OK);
   assert_true(cvy_problem_legal(&made));
-  const cvy_operation *row = cvy_operation_of(given);
-  int64_t results = cvy_move_copy_results(p), images = row->images(&made);
+  int64_t results = cvy_move_copy_results(p), images = cvy_problem_images(&made);
   assert_int_equal(cvy_move_copy_results(&made.move.copy), results);
   cvy_problem_copy(&part, &made);
-  bool apart = row->batch(&made) == CVY_BATCH_INDEPENDENT;
-  if (apart) row->set_images(&part, 1);
+  bool apart = cvy_problem_batch(&made) == CVY_BATCH_INDEPENDENT;
+  if (apart) cvy_problem_set_images(&part, 1);
   for (int64_t i = 0; i < results; i++) {
     double wanted = ref_copy(box, (convoy_dtype)p->dtype, x, i).value;
     cvy_values from = {{x}};

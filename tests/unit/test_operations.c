@@ -14,11 +14,12 @@ static void every_row_is_whole(void **state) {
     const cvy_operation *row = cvy_operations[i];
     assert_non_null(row);
     for (int32_t j = 0; j < i; j++) assert_string_not_equal(row->name, cvy_operations[j]->name);
-    assert_true(row->size > CVY_PROBLEM_HEAD && row->size <= sizeof(cvy_problem));
-    assert_int_equal(row->size % 8, 0);
-    assert_true(row->inputs && row->input && row->output && row->legal && row->element);
-    assert_true(row->terms && row->flops && row->print && row->shape_class);
-    assert_true(row->batch && row->images && row->set_images);
+    const cvy_family *family = row->family;
+    assert_true(family->size > CVY_PROBLEM_HEAD && family->size <= sizeof(cvy_problem));
+    assert_int_equal(family->size % 8, 0);
+    assert_true((row->inputs || row->given > 0) && row->input && row->output);
+    assert_true(family->legal && family->element && family->terms && family->flops);
+    assert_true(family->print && family->shape_class && family->images && family->set_images);
     assert_true(row->bound || !row->absolute);
   }
 }
@@ -26,7 +27,6 @@ static void every_row_is_whole(void **state) {
 /* What holds for any problem that a call has made. */
 static void check_problem(const cvy_problem *problem) {
   char text[CVY_EXAMPLE_TEXT], again[CVY_EXAMPLE_TEXT], class[CVY_CLASS_TEXT], same[CVY_CLASS_TEXT];
-  const cvy_operation *row = cvy_operation_of(problem);
   cvy_problem other;
   int32_t reads = cvy_problem_reads(problem), outputs = cvy_problem_outputs(problem);
   assert_true(cvy_problem_legal(problem));
@@ -36,8 +36,8 @@ static void check_problem(const cvy_problem *problem) {
   for (int32_t i = 0; i < outputs; i++) assert_non_null(cvy_problem_output_name(problem, i));
   for (int32_t i = 0; i < outputs; i++) {
     cvy_array array = cvy_problem_output(problem, i);
-    if (row->batch(problem) == CVY_BATCH_INDEPENDENT) assert_true(array.per_image);
-    if (array.per_image) assert_int_equal(array.extent[0], row->images(problem));
+    if (cvy_problem_batch(problem) == CVY_BATCH_INDEPENDENT) assert_true(array.per_image);
+    if (array.per_image) assert_int_equal(array.extent[0], cvy_problem_images(problem));
   }
   cvy_class_example(problem, text, sizeof text);
   assert_true(cvy_problem_read(text, &other));
@@ -58,20 +58,19 @@ static void check_y(const convoy_conv *conv, const int64_t *x, const int64_t *w,
 }
 
 static void check_part(const cvy_problem *problem) {
-  const cvy_operation *row = cvy_operation_of(problem);
   cvy_problem part;
   cvy_problem_copy(&part, problem);
-  row->set_images(&part, 1);
-  assert_false(cvy_problem_equal(problem, &part) && row->images(problem) != 1);
+  cvy_problem_set_images(&part, 1);
+  assert_false(cvy_problem_equal(problem, &part) && cvy_problem_images(problem) != 1);
   for (int32_t i = 0; i < cvy_problem_inputs(problem); i++) {
     cvy_array whole = cvy_problem_input(problem, i), one = cvy_problem_input(&part, i);
-    int64_t images = whole.per_image ? row->images(problem) : 1;
+    int64_t images = whole.per_image ? cvy_problem_images(problem) : 1;
     assert_int_equal(cvy_array_bytes(&whole), cvy_array_bytes(&one) * images);
   }
-  row->set_images(&part, 0);
+  cvy_problem_set_images(&part, 0);
   assert_true(cvy_problem_empty(&part));
   assert_int_equal(cvy_problem_zeroes(&part, 0),
-                   row->batch(problem) == CVY_BATCH_SUMMED && !problem->accumulate);
+                   cvy_problem_batch(problem) == CVY_BATCH_SUMMED && !problem->accumulate);
 }
 
 /* Rows say of arrays what the family's own counts say. */

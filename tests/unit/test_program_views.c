@@ -19,13 +19,13 @@ static void programs_have_images_with_gaps(void **state) {
   cvy_problem p = read_problem(
       "y0 = x0 * x1 on n3c4h5w6 x0:strides=130,30,0,6,1 x1:channel y0:strides=121,30,0,6,1");
   cvy_array x = cvy_problem_input(&p, 0), y = cvy_problem_output(&p, 0);
-  assert_int_equal(cvy_operation_of(&p)->batch(&p), CVY_BATCH_INDEPENDENT);
+  assert_int_equal(cvy_problem_batch(&p), CVY_BATCH_INDEPENDENT);
   assert_int_equal(cvy_array_bytes(&x), (2 * 130 + 120) * 4);
   assert_int_equal(cvy_array_image(&x, 1), 130);
   assert_int_equal(cvy_array_count(&y), 360);
   assert_int_equal(cvy_array_reach(&y), 2 * 121 + 120);
   assert_int_equal(cvy_array_place(&y, 240), 242);
-  cvy_operation_of(&p)->set_images(&p, 2);
+  cvy_problem_set_images(&p, 2);
   assert_true(cvy_problem_legal(&p));
   assert_int_equal(cvy_problem_output_bytes(&p, 0), (121 + 120) * 4);
   p = read_problem("y0 = sum over h w of x0 on n3c0h5w6 x0:strides=130,0,0,6,1");

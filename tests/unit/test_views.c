@@ -255,15 +255,15 @@ static void a_single_product_has_no_text(void **state) {
   (void)state;
   char text[CVY_EXAMPLE_TEXT], class[CVY_CLASS_TEXT];
   cvy_problem p = read_problem("matmul a3x9x7 b3x7x5, a 64 apart by 4");
-  cvy_operation_of(&p)->set_images(&p, 2);
+  cvy_problem_set_images(&p, 2);
   assert_true(cvy_problem_legal(&p) && cvy_matmul_readable(&p));
-  cvy_operation_of(&p)->set_images(&p, 1);
+  cvy_problem_set_images(&p, 1);
   assert_true(cvy_problem_legal(&p) && !cvy_matmul_readable(&p));
   cvy_class_example(&p, text, sizeof text);
   cvy_shape_class(&p, class, sizeof class);
   assert_string_equal(text, class);
   p = read_problem("matmul a32x64 b64x10, a 96 apart by 4");
-  cvy_operation_of(&p)->set_images(&p, 1);
+  cvy_problem_set_images(&p, 1);
   assert_true(cvy_problem_legal(&p) && cvy_matmul_readable(&p));
 }
 
@@ -284,10 +284,10 @@ static void arrays_count_elements_and_reach_over_gaps(void **state) {
   assert_int_equal(cvy_array_place(&w, 71), 71);
   assert_int_equal(cvy_array_image(&y, 1), 61);
   assert_true(cvy_problem_bytes(&p) == (360 + 72 + 180) * 4.0); /* gaps are not moved */
-  cvy_operation_of(&p)->set_images(&p, 1);
+  cvy_problem_set_images(&p, 1);
   assert_int_equal(cvy_problem_input_bytes(&p, 0), 120 * 4);
   assert_int_equal(p.conv.x.pitch, 200); /* a piece of the batch lies as the whole */
-  cvy_operation_of(&p)->set_images(&p, 0);
+  cvy_problem_set_images(&p, 0);
   assert_int_equal(cvy_problem_input_bytes(&p, 0), 0);
 }
 

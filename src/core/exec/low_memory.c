@@ -34,11 +34,11 @@ void cvy_evict(convoy_context *context) {
 }
 
 static int64_t images_of(const cvy_problem *problem) {
-  return cvy_operation_of(problem)->images(problem);
+  return cvy_problem_images(problem);
 }
 
 static cvy_batch batch_of(const cvy_problem *problem) {
-  return cvy_operation_of(problem)->batch(problem);
+  return cvy_problem_batch(problem);
 }
 
 /* The images' part of what the node reads, with a reference; NULL: no memory. */
@@ -103,7 +103,7 @@ static void drop_all(cvy_store **stores, int32_t count) {
 static void make_problem(const cvy_node *node, piece *p) {
   cvy_problem_copy(&p->problem, &node->problem);
   if (p->images.count != images_of(&node->problem))
-    cvy_operation_of(&node->problem)->set_images(&p->problem, p->images.count);
+    cvy_problem_set_images(&p->problem, p->images.count);
   p->problem.accumulate = node->problem.accumulate || p->sum;
 }
 

@@ -40,7 +40,7 @@ static const cvy_job *without_numbers(const cvy_job *job, cvy_job *room) {
   const cvy_program_problem *of = cvy_program_part(problem);
   if (!(of->seed | of->run | of->node)) return job;
   memcpy(room, job, cvy_job_size(job));
-  cvy_operation_of(problem)->bare(problem, &room->problem);
+  cvy_family_of(problem)->bare(problem, &room->problem);
   return room;
 }
 

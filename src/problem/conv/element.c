@@ -203,6 +203,5 @@ int64_t cvy_conv_terms(const cvy_problem *p) {
 }
 
 double cvy_conv_bound(const cvy_problem *problem, double magnitude) {
-  double terms = (double)cvy_conv_terms(problem) + 2.0;
-  return 4.0 * terms * 0x1p-24 * magnitude;
+  return cvy_sum_bound(cvy_conv_terms(problem), magnitude);
 }

@@ -9,16 +9,6 @@ static int32_t with_bias(const cvy_problem *problem) {
   return 2 + problem->conv.has_bias;
 }
 
-static int32_t two(const cvy_problem *problem) {
-  (void)problem;
-  return 2;
-}
-
-static int32_t one(const cvy_problem *problem) {
-  (void)problem;
-  return 1;
-}
-
 static cvy_array array(const cvy_problem *p, cvy_conv_array which) {
   switch (which) {
     case CVY_X:
@@ -185,26 +175,15 @@ static bool other_pass(const cvy_problem *problem, int32_t i, cvy_problem *out) 
 
 enum { SIZE = CVY_PROBLEM_HEAD + sizeof(cvy_conv_problem) };
 
-const cvy_operation cvy_conv_forward = {
-    .name = "forward",
-    .input_names = {"x", "w", "bias"},
-    .output_names = {"y"},
+static const cvy_family family = {
     .size = SIZE,
-    .inputs = with_bias,
-    .input = input,
-    .output = output,
     .legal = legal,
-    .batch = batch,
     .images = images,
     .set_images = set_images,
     .element = cvy_conv_element,
     .terms = cvy_conv_terms,
-    .bound = cvy_conv_bound,
-    .absolute = absolute,
-    .wide_magnitude = cvy_conv_wide_magnitude,
-    .excerpt = cvy_conv_excerpt,
-    .gradient = cvy_conv_gradient,
     .flops = flops,
+    .excerpt = cvy_conv_excerpt,
     .print = cvy_conv_print,
     .remark = cvy_conv_remark,
     .parse = cvy_conv_parse,
@@ -213,94 +192,67 @@ const cvy_operation cvy_conv_forward = {
     .lay = lay,
     .bare = bare,
     .space_hash = space_hash,
+};
+
+const cvy_operation cvy_conv_forward = {
+    .name = "forward",
+    .family = &family,
+    .input_names = {"x", "w", "bias"},
+    .output_names = {"y"},
+    .inputs = with_bias,
+    .input = input,
+    .output = output,
+    .batch = batch,
+    .bound = cvy_conv_bound,
+    .absolute = absolute,
+    .wide_magnitude = cvy_conv_wide_magnitude,
+    .gradient = cvy_conv_gradient,
     .related = other_pass,
 };
 
 const cvy_operation cvy_conv_backward_data = {
     .name = "backward_data",
+    .family = &family,
     .input_names = {"dy", "w", "bias"},
     .output_names = {"dx"},
-    .size = SIZE,
     .inputs = with_bias,
     .input = input,
     .output = output,
-    .legal = legal,
     .batch = batch,
-    .images = images,
-    .set_images = set_images,
-    .element = cvy_conv_element,
-    .terms = cvy_conv_terms,
     .bound = cvy_conv_bound,
     .absolute = absolute,
     .wide_magnitude = cvy_conv_wide_magnitude,
-    .excerpt = cvy_conv_excerpt,
     .gradient = cvy_conv_gradient,
-    .flops = flops,
-    .print = cvy_conv_print,
-    .remark = cvy_conv_remark,
-    .shape_class = cvy_conv_class,
-    .set_apart = set_apart,
-    .lay = lay,
-    .bare = bare,
-    .space_hash = space_hash,
     .related = other_pass,
 };
 
 const cvy_operation cvy_conv_backward_weights = {
     .name = "backward_weights",
+    .family = &family,
     .input_names = {"x", "dy"},
     .output_names = {"dw"},
-    .size = SIZE,
-    .inputs = two,
+    .given = 2,
     .input = input,
     .output = output,
-    .legal = legal,
     .batch = batch,
-    .images = images,
-    .set_images = set_images,
-    .element = cvy_conv_element,
-    .terms = cvy_conv_terms,
     .bound = cvy_conv_bound,
     .absolute = absolute,
     .wide_magnitude = cvy_conv_wide_magnitude,
-    .excerpt = cvy_conv_excerpt,
     .gradient = cvy_conv_gradient,
-    .flops = flops,
-    .print = cvy_conv_print,
-    .remark = cvy_conv_remark,
-    .shape_class = cvy_conv_class,
-    .set_apart = set_apart,
-    .lay = lay,
-    .bare = bare,
-    .space_hash = space_hash,
     .related = other_pass,
 };
 
 /* It knows no filter, so nothing follows from it. */
 const cvy_operation cvy_conv_backward_bias = {
     .name = "backward_bias",
+    .family = &family,
     .input_names = {"dy"},
     .output_names = {"db"},
-    .size = SIZE,
-    .inputs = one,
+    .given = 1,
     .input = input,
     .output = output,
-    .legal = legal,
     .batch = batch,
-    .images = images,
-    .set_images = set_images,
-    .element = cvy_conv_element,
-    .terms = cvy_conv_terms,
     .bound = cvy_conv_bound,
     .absolute = absolute,
-    .excerpt = cvy_conv_excerpt,
     .gradient = cvy_conv_gradient,
-    .flops = flops,
-    .print = cvy_conv_print,
-    .remark = cvy_conv_remark,
-    .shape_class = cvy_conv_class,
-    .set_apart = set_apart,
-    .lay = lay,
-    .bare = bare,
-    .space_hash = space_hash,
 };

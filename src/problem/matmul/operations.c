@@ -5,11 +5,6 @@
 
 /* ----------------------------------------------------------------------------------- arrays */
 
-static int32_t two(const cvy_problem *problem) {
-  (void)problem;
-  return 2;
-}
-
 static cvy_array array(bool per_image, int64_t images, int64_t rows, int64_t columns,
                        cvy_array_view view) {
   return (cvy_array){
@@ -124,14 +119,8 @@ static cvy_element element(const cvy_problem *problem, const cvy_values *from, i
   return (cvy_element){.value = value, .magnitude = magnitude, .flushed = value};
 }
 
-/* The promise of convoy.h. */
 static double bound(const cvy_problem *problem, double magnitude) {
-  return 4.0 * ((double)terms(problem) + 2.0) * 0x1p-24 * magnitude;
-}
-
-/* A product is linear. */
-static void absolute(const cvy_problem *problem, cvy_problem *out) {
-  cvy_problem_copy(out, problem);
+  return cvy_sum_bound(terms(problem), magnitude);
 }
 
 static double flops(const cvy_problem *problem) {
@@ -179,23 +168,13 @@ static bool related(const cvy_problem *problem, int32_t i, cvy_problem *out) {
 
 /* -------------------------------------------------------------------------------------- row */
 
-const cvy_operation cvy_matmul_operation = {
-    .name = "matmul",
-    .input_names = {"a", "b"},
-    .output_names = {"y"},
+static const cvy_family family = {
     .size = CVY_PROBLEM_HEAD + sizeof(cvy_matmul_problem),
-    .inputs = two,
-    .input = input,
-    .output = output,
     .legal = cvy_matmul_legal,
-    .gradient = cvy_matmul_gradients,
-    .batch = batch,
     .images = images,
     .set_images = set_images,
     .element = element,
     .terms = terms,
-    .bound = bound,
-    .absolute = absolute,
     .flops = flops,
     .print = cvy_matmul_print,
     .readable = cvy_matmul_readable,
@@ -203,5 +182,19 @@ const cvy_operation cvy_matmul_operation = {
     .shape_class = shape_class,
     .set_apart = set_apart,
     .lay = lay,
+};
+
+const cvy_operation cvy_matmul_operation = {
+    .name = "matmul",
+    .family = &family,
+    .input_names = {"a", "b"},
+    .output_names = {"y"},
+    .given = 2,
+    .input = input,
+    .output = output,
+    .gradient = cvy_matmul_gradients,
+    .batch = batch,
+    .bound = bound,
+    .absolute = cvy_problem_itself,
     .related = related,
 };

@@ -228,21 +228,13 @@ static void settle(cvy_problem *problem, uint32_t inputs) {
 
 /* ------------------------------------------------------------------------------------- rows */
 
-const cvy_operation cvy_move_concatenate_operation = {
-    .name = "concatenate",
-    .input_names = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11"},
-    .output_names = {"y"},
+static const cvy_family family = {
     .size = CVY_PROBLEM_HEAD + sizeof(cvy_move_concatenate),
-    .inputs = parts,
-    .input = part,
-    .output = whole,
     .legal = cvy_move_concatenate_legal,
-    .batch = batch,
     .images = images,
     .set_images = set_images,
     .element = element,
     .terms = terms,
-    .gradient = gradient,
     .flops = flops,
     .print = cvy_move_concatenate_print,
     .readable = cvy_move_concatenate_readable,
@@ -252,4 +244,16 @@ const cvy_operation cvy_move_concatenate_operation = {
     .lay = lay,
     .kin = kin,
     .settle = settle,
+};
+
+const cvy_operation cvy_move_concatenate_operation = {
+    .name = "concatenate",
+    .family = &family,
+    .input_names = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11"},
+    .output_names = {"y"},
+    .inputs = parts,
+    .input = part,
+    .output = whole,
+    .batch = batch,
+    .gradient = gradient,
 };

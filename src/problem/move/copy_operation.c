@@ -3,11 +3,6 @@
 
 /* ----------------------------------------------------------------------------------- arrays */
 
-static int32_t one(const cvy_problem *problem) {
-  (void)problem;
-  return 1;
-}
-
 /* What the images of y are to x. */
 typedef enum image_source {
   NO_IMAGES,    /* y has none that were anything to x */
@@ -156,25 +151,29 @@ static cvy_kinship kin(const cvy_problem *problem, int32_t input, cvy_slice *out
 
 /* -------------------------------------------------------------------------------------- row */
 
-const cvy_operation cvy_move_copy_operation = {
-    .name = "copy",
-    .input_names = {"x"},
-    .output_names = {"y"},
+static const cvy_family family = {
     .size = CVY_PROBLEM_HEAD + sizeof(cvy_move_copy),
-    .inputs = one,
-    .input = x_array,
-    .output = y_array,
     .legal = cvy_move_copy_legal,
-    .batch = batch,
     .images = images,
     .set_images = set_images,
     .element = element,
     .terms = terms,
-    .gradient = cvy_move_copy_gradient,
     .flops = flops,
     .print = cvy_move_copy_print,
     .readable = cvy_move_copy_readable,
     .parse = cvy_move_copy_parse,
     .shape_class = shape_class,
     .kin = kin,
+};
+
+const cvy_operation cvy_move_copy_operation = {
+    .name = "copy",
+    .family = &family,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .given = 1,
+    .input = x_array,
+    .output = y_array,
+    .batch = batch,
+    .gradient = cvy_move_copy_gradient,
 };

@@ -3,16 +3,6 @@
 
 /* ----------------------------------------------------------------------------------- arrays */
 
-static int32_t one(const cvy_problem *problem) {
-  (void)problem;
-  return 1;
-}
-
-static int32_t two(const cvy_problem *problem) {
-  (void)problem;
-  return 2;
-}
-
 static cvy_array maps(const cvy_problem *problem, const int64_t extent[3], cvy_array_view view) {
   const cvy_pooling_problem *p = &problem->pooling;
   return (cvy_array){CONVOY_FLOAT32, true, {p->n, p->c, extent[0], extent[1], extent[2]}, view};
@@ -39,11 +29,6 @@ static cvy_array x_and_dy(const cvy_problem *problem, int32_t i) {
 
 /* ------------------------------------------------------------------------------------ batch */
 
-static cvy_batch independent(const cvy_problem *problem) {
-  (void)problem;
-  return CVY_BATCH_INDEPENDENT;
-}
-
 static int64_t images(const cvy_problem *problem) {
   return problem->pooling.n;
 }
@@ -54,14 +39,8 @@ static void set_images(cvy_problem *problem, int64_t count) {
 
 /* ----------------------------------------------------------------------- work and judgement */
 
-/* The promise of convoy.h. */
 static double bound(const cvy_problem *problem, double magnitude) {
-  return 4.0 * ((double)cvy_pooling_summed(problem) + 2.0) * 0x1p-24 * magnitude;
-}
-
-/* Averages are linear. */
-static void absolute(const cvy_problem *problem, cvy_problem *out) {
-  cvy_problem_copy(out, problem);
+  return cvy_sum_bound(cvy_pooling_summed(problem), magnitude);
 }
 
 /* An element of each window is compared or added. */
@@ -109,7 +88,7 @@ static bool lay(cvy_problem *problem, bool output, int32_t i, const cvy_slice *s
   cvy_pooling_problem *p = &problem->pooling;
   const cvy_array whole = output ? row->output(problem, i) : row->input(problem, i);
   bool backward = cvy_pooling_is_backward(problem);
-  bool is_x = !output && (!backward || row->inputs(problem) > 1) && i == 0;
+  bool is_x = !output && (!backward || row->given > 1) && i == 0;
   return cvy_slice_view(&whole, slice, is_x ? &p->x : output && backward ? &p->dx : &p->y);
 }
 
@@ -131,17 +110,9 @@ static bool other_way(const cvy_problem *problem, int32_t i, cvy_problem *out) {
 
 /* ------------------------------------------------------------------------------------- rows */
 
-const cvy_operation cvy_pooling_max = {
-    .name = "max_pool",
-    .input_names = {"x"},
-    .output_names = {"y"},
+static const cvy_family family = {
     .size = CVY_PROBLEM_HEAD + sizeof(cvy_pooling_problem),
-    .inputs = one,
-    .input = x_array,
-    .output = y_array,
     .legal = cvy_pooling_legal,
-    .gradient = cvy_pooling_max_gradient,
-    .batch = independent,
     .images = images,
     .set_images = set_images,
     .element = cvy_pooling_element,
@@ -152,79 +123,57 @@ const cvy_operation cvy_pooling_max = {
     .shape_class = shape_class,
     .set_apart = set_apart,
     .lay = lay,
+};
+
+const cvy_operation cvy_pooling_max = {
+    .name = "max_pool",
+    .family = &family,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .given = 1,
+    .input = x_array,
+    .output = y_array,
+    .gradient = cvy_pooling_max_gradient,
     .related = other_way,
 };
 
 const cvy_operation cvy_pooling_max_backward = {
     .name = "max_pool_backward",
+    .family = &family,
     .input_names = {"x", "dy"},
     .output_names = {"dx"},
-    .size = CVY_PROBLEM_HEAD + sizeof(cvy_pooling_problem),
-    .inputs = two,
+    .given = 2,
     .input = x_and_dy,
     .output = dx_array,
-    .legal = cvy_pooling_legal,
     .gradient = cvy_pooling_max_backward_gradient,
-    .batch = independent,
-    .images = images,
-    .set_images = set_images,
-    .element = cvy_pooling_element,
-    .terms = cvy_pooling_terms,
     .bound = bound,
-    .flops = flops,
-    .print = cvy_pooling_print,
-    .shape_class = shape_class,
-    .set_apart = set_apart,
-    .lay = lay,
     .related = other_way,
 };
 
 const cvy_operation cvy_pooling_average = {
     .name = "average_pool",
+    .family = &family,
     .input_names = {"x"},
     .output_names = {"y"},
-    .size = CVY_PROBLEM_HEAD + sizeof(cvy_pooling_problem),
-    .inputs = one,
+    .given = 1,
     .input = x_array,
     .output = y_array,
-    .legal = cvy_pooling_legal,
     .gradient = cvy_pooling_average_gradient,
-    .batch = independent,
-    .images = images,
-    .set_images = set_images,
-    .element = cvy_pooling_element,
-    .terms = cvy_pooling_terms,
     .bound = bound,
-    .absolute = absolute,
-    .flops = flops,
-    .print = cvy_pooling_print,
-    .shape_class = shape_class,
-    .set_apart = set_apart,
-    .lay = lay,
+    .absolute = cvy_problem_itself,
     .related = other_way,
 };
 
 const cvy_operation cvy_pooling_average_backward = {
     .name = "average_pool_backward",
+    .family = &family,
     .input_names = {"dy"},
     .output_names = {"dx"},
-    .size = CVY_PROBLEM_HEAD + sizeof(cvy_pooling_problem),
-    .inputs = one,
+    .given = 1,
     .input = y_array,
     .output = dx_array,
-    .legal = cvy_pooling_legal,
     .gradient = cvy_pooling_average_gradient,
-    .batch = independent,
-    .images = images,
-    .set_images = set_images,
-    .element = cvy_pooling_element,
-    .terms = cvy_pooling_terms,
     .bound = bound,
-    .absolute = absolute,
-    .flops = flops,
-    .print = cvy_pooling_print,
-    .shape_class = shape_class,
-    .set_apart = set_apart,
-    .lay = lay,
+    .absolute = cvy_problem_itself,
     .related = other_way,
 };

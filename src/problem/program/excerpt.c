@@ -70,7 +70,7 @@ bool cvy_program_excerpt(const cvy_problem *problem, uint64_t seed, cvy_excerpt 
     int64_t begin = fix(&of->result[k], axes, at);
     apart = gather(&of->result[k], extent, begin, &out->out[k]);
   }
-  if (apart && cvy_operation_of(problem)->legal(&out->problem)) return true;
+  if (apart && cvy_family_of(problem)->legal(&out->problem)) return true;
   memset(out, 0, sizeof *out);
   cvy_problem_apart(problem, &out->problem);
   return false;

@@ -58,7 +58,7 @@ static cvy_batch reduce_batch(const cvy_problem *problem) {
 }
 
 static bool is_apart(const cvy_problem *problem) {
-  return cvy_operation_of(problem)->batch(problem) == CVY_BATCH_INDEPENDENT;
+  return cvy_problem_batch(problem) == CVY_BATCH_INDEPENDENT;
 }
 
 static cvy_array input(const cvy_problem *problem, int32_t i) {
@@ -239,7 +239,7 @@ static void set_apart(cvy_problem *problem) {
   const cvy_operation *row = cvy_operation_of(problem);
   cvy_program_problem *of =
       problem->operation == CVY_REDUCE ? &problem->reduce.of : &problem->program;
-  for (int k = 0; k < row->outputs(problem); k++) {
+  for (int k = 0; k < cvy_problem_outputs(problem); k++) {
     const cvy_array whole = row->output(problem, k);
     of->result[k] = cvy_program_view_of(CVY_CLASS_FULL, CONVOY_FLOAT32, whole.extent);
   }
@@ -260,31 +260,54 @@ static void set_run(cvy_problem *problem, uint64_t run) {
 
 /* ------------------------------------------------------------------------------------- rows */
 
-const cvy_operation cvy_program_operation = {
-    .name = "program",
-    .input_names = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11"},
-    .output_names = {"y0", "y1", "y2", "y3"},
+static const cvy_family program_family = {
     .size = CVY_PROBLEM_HEAD + sizeof(cvy_program_problem),
-    .inputs = inputs,
-    .outputs = program_outputs,
-    .input = input,
-    .output = program_output,
     .legal = program_legal,
-    .batch = program_batch,
     .images = program_images,
     .set_images = set_program_images,
     .element = program_element,
     .terms = program_terms,
-    .excerpt = cvy_program_excerpt,
-    .gradient = cvy_program_gradient_steps,
-    .fuse = cvy_program_fuse,
     .flops = program_flops,
+    .excerpt = cvy_program_excerpt,
+    .fuse = cvy_program_fuse,
     .print = cvy_program_print,
     .readable = cvy_program_readable,
     .parse = cvy_program_read,
     .shape_class = cvy_program_shape_class,
     .set_run = set_run,
+    .set_apart = set_apart,
+    .lay = cvy_program_lay,
+    .bare = bare,
+};
+
+const cvy_operation cvy_program_operation = {
+    .name = "program",
+    .family = &program_family,
+    .input_names = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11"},
+    .output_names = {"y0", "y1", "y2", "y3"},
+    .inputs = inputs,
+    .outputs = program_outputs,
+    .input = input,
+    .output = program_output,
+    .batch = program_batch,
+    .gradient = cvy_program_gradient_steps,
     .begins_anywhere = true,
+};
+
+static const cvy_family reduce_family = {
+    .size = CVY_PROBLEM_HEAD + sizeof(cvy_reduce_problem),
+    .legal = reduce_legal,
+    .images = reduce_images,
+    .set_images = set_reduce_images,
+    .element = reduce_element,
+    .terms = reduce_terms,
+    .flops = reduce_flops,
+    .excerpt = cvy_program_excerpt,
+    .fuse = cvy_program_fuse,
+    .print = cvy_program_print,
+    .readable = cvy_program_readable,
+    .shape_class = cvy_program_shape_class,
+    .set_run = set_run,
     .set_apart = set_apart,
     .lay = cvy_program_lay,
     .bare = bare,
@@ -292,30 +315,15 @@ const cvy_operation cvy_program_operation = {
 
 const cvy_operation cvy_reduce_operation = {
     .name = "reduce",
+    .family = &reduce_family,
     .input_names = {"x0", "x1", "x2", "x3", "x4", "x5", "x6", "x7", "x8", "x9", "x10", "x11"},
     .output_names = {"y0", "y1", "y2", "y3"},
-    .size = CVY_PROBLEM_HEAD + sizeof(cvy_reduce_problem),
     .inputs = inputs,
     .outputs = reduce_outputs,
     .input = input,
     .output = reduce_output,
-    .legal = reduce_legal,
     .batch = reduce_batch,
-    .images = reduce_images,
-    .set_images = set_reduce_images,
-    .element = reduce_element,
-    .terms = reduce_terms,
     .bound = reduce_bound,
-    .excerpt = cvy_program_excerpt,
     .gradient = cvy_reduce_gradient_steps,
-    .fuse = cvy_program_fuse,
-    .flops = reduce_flops,
-    .print = cvy_program_print,
-    .readable = cvy_program_readable,
-    .shape_class = cvy_program_shape_class,
-    .set_run = set_run,
     .begins_anywhere = true,
-    .set_apart = set_apart,
-    .lay = cvy_program_lay,
-    .bare = bare,
 };

@@ -3,11 +3,6 @@
 
 /* ----------------------------------------------------------------------------------- arrays */
 
-static int32_t one(const cvy_problem *problem) {
-  (void)problem;
-  return 1;
-}
-
 static cvy_array maps(const cvy_problem *problem, const int64_t extent[3], cvy_array_view view) {
   const cvy_resampling_problem *p = &problem->resampling;
   return (cvy_array){CONVOY_FLOAT32, true, {p->n, p->c, extent[0], extent[1], extent[2]}, view};
@@ -25,11 +20,6 @@ static cvy_array y_array(const cvy_problem *problem, int32_t i) {
 
 /* ------------------------------------------------------------------------------------ batch */
 
-static cvy_batch independent(const cvy_problem *problem) {
-  (void)problem;
-  return CVY_BATCH_INDEPENDENT;
-}
-
 static int64_t images(const cvy_problem *problem) {
   return problem->resampling.n;
 }
@@ -40,14 +30,8 @@ static void set_images(cvy_problem *problem, int64_t count) {
 
 /* ----------------------------------------------------------------------- work and judgement */
 
-/* The promise of convoy.h. */
 static double bound(const cvy_problem *problem, double magnitude) {
-  return 4.0 * ((double)cvy_resampling_terms(problem) + 2.0) * 0x1p-24 * magnitude;
-}
-
-/* Resampling is linear in what it is given. */
-static void absolute(const cvy_problem *problem, cvy_problem *out) {
-  cvy_problem_copy(out, problem);
+  return cvy_sum_bound(cvy_resampling_terms(problem), magnitude);
 }
 
 /* Each element of y and its corners are multiplied and added. */
@@ -119,17 +103,9 @@ static bool other_way(const cvy_problem *problem, int32_t i, cvy_problem *out) {
 
 /* ------------------------------------------------------------------------------------- rows */
 
-const cvy_operation cvy_resampling_nearest = {
-    .name = "resample_nearest",
-    .input_names = {"x"},
-    .output_names = {"y"},
+static const cvy_family family = {
     .size = CVY_PROBLEM_HEAD + sizeof(cvy_resampling_problem),
-    .inputs = one,
-    .input = x_array,
-    .output = y_array,
     .legal = cvy_resampling_legal,
-    .gradient = gradient,
-    .batch = independent,
     .images = images,
     .set_images = set_images,
     .element = cvy_resampling_element,
@@ -140,80 +116,58 @@ const cvy_operation cvy_resampling_nearest = {
     .shape_class = shape_class,
     .set_apart = cvy_resampling_set_apart,
     .lay = lay,
+};
+
+const cvy_operation cvy_resampling_nearest = {
+    .name = "resample_nearest",
+    .family = &family,
+    .input_names = {"x"},
+    .output_names = {"y"},
+    .given = 1,
+    .input = x_array,
+    .output = y_array,
+    .gradient = gradient,
     .related = other_way,
 };
 
 const cvy_operation cvy_resampling_nearest_backward = {
     .name = "resample_nearest_backward",
+    .family = &family,
     .input_names = {"dy"},
     .output_names = {"dx"},
-    .size = CVY_PROBLEM_HEAD + sizeof(cvy_resampling_problem),
-    .inputs = one,
+    .given = 1,
     .input = y_array,
     .output = x_array,
-    .legal = cvy_resampling_legal,
     .gradient = gradient,
-    .batch = independent,
-    .images = images,
-    .set_images = set_images,
-    .element = cvy_resampling_element,
-    .terms = cvy_resampling_terms,
     .bound = bound,
-    .absolute = absolute,
-    .flops = flops,
-    .print = cvy_resampling_print,
-    .shape_class = shape_class,
-    .set_apart = cvy_resampling_set_apart,
-    .lay = lay,
+    .absolute = cvy_problem_itself,
     .related = other_way,
 };
 
 const cvy_operation cvy_resampling_linear = {
     .name = "resample_linear",
+    .family = &family,
     .input_names = {"x"},
     .output_names = {"y"},
-    .size = CVY_PROBLEM_HEAD + sizeof(cvy_resampling_problem),
-    .inputs = one,
+    .given = 1,
     .input = x_array,
     .output = y_array,
-    .legal = cvy_resampling_legal,
     .gradient = gradient,
-    .batch = independent,
-    .images = images,
-    .set_images = set_images,
-    .element = cvy_resampling_element,
-    .terms = cvy_resampling_terms,
     .bound = bound,
-    .absolute = absolute,
-    .flops = flops,
-    .print = cvy_resampling_print,
-    .shape_class = shape_class,
-    .set_apart = cvy_resampling_set_apart,
-    .lay = lay,
+    .absolute = cvy_problem_itself,
     .related = other_way,
 };
 
 const cvy_operation cvy_resampling_linear_backward = {
     .name = "resample_linear_backward",
+    .family = &family,
     .input_names = {"dy"},
     .output_names = {"dx"},
-    .size = CVY_PROBLEM_HEAD + sizeof(cvy_resampling_problem),
-    .inputs = one,
+    .given = 1,
     .input = y_array,
     .output = x_array,
-    .legal = cvy_resampling_legal,
     .gradient = gradient,
-    .batch = independent,
-    .images = images,
-    .set_images = set_images,
-    .element = cvy_resampling_element,
-    .terms = cvy_resampling_terms,
     .bound = bound,
-    .absolute = absolute,
-    .flops = flops,
-    .print = cvy_resampling_print,
-    .shape_class = shape_class,
-    .set_apart = cvy_resampling_set_apart,
-    .lay = lay,
+    .absolute = cvy_problem_itself,
     .related = other_way,
 };
