@@ -46,12 +46,3 @@ void cvy_problem_excerpt(const cvy_problem *problem, uint64_t seed, cvy_excerpt 
   if (family->excerpt && family->excerpt(problem, seed, out)) return;
   take_image(problem, seed, out);
 }
-
-int64_t cvy_excerpt_bytes(const cvy_excerpt *excerpt) {
-  int64_t bytes = 0;
-  for (int32_t i = 0; i < cvy_problem_reads(&excerpt->problem); i++)
-    bytes += excerpt->in[i].bytes * excerpt->in[i].count;
-  for (int32_t i = 0; i < cvy_problem_outputs(&excerpt->problem); i++)
-    bytes += excerpt->out[i].bytes * excerpt->out[i].count;
-  return bytes;
-}

@@ -21,7 +21,6 @@ typedef struct cvy_excerpt {
 /* Another one for each seed. Where a problem has none that is smaller, it is all of it. There must
  * be images. */
 void cvy_problem_excerpt(const cvy_problem *problem, uint64_t seed, cvy_excerpt *out);
-int64_t cvy_excerpt_bytes(const cvy_excerpt *excerpt);
 
 /* For the rows: one stretch, and the `seed`-th of `count` things, another for each `what`. */
 static inline cvy_stretches cvy_one_stretch(int64_t at, int64_t bytes) {

@@ -1,11 +1,11 @@
 /* One problem that does what two do: what the first makes for the second is never stored. A pure
- * function: whoever has the arrays decides whether that is worth it. */
+ * function: the planner, which has the arrays, decides whether that is worth it. */
 #ifndef CVY_PROBLEM_FUSE_H
 #define CVY_PROBLEM_FUSE_H
 
 #include "problem/problem.h"
 
-/* A problem with its arrays, by numbers of whoever asks: equal numbers are one array. */
+/* A problem with its arrays, by the caller's numbers: equal numbers are one array. */
 typedef struct cvy_bound {
   const cvy_problem *problem;
   const int32_t *in, *out;

@@ -1,5 +1,6 @@
 /* The gradient of an operation as problems: what a loss's gradients for the results become for the
- * inputs. A pure function: whoever has the arrays carries the steps out, one after the other. */
+ * inputs. A pure function: the caller, who has the arrays, carries the steps out, one after the
+ * other. */
 #ifndef CVY_PROBLEM_GRADIENT_H
 #define CVY_PROBLEM_GRADIENT_H
 

@@ -13,7 +13,7 @@
 #include "problem/fuse.h"
 #include "problem/gradient.h"
 #include "problem/problem.h"
-#include "problem/slice.h"
+#include "problem/region.h"
 
 /* What a problem's number says, which files of tuning and faults do not hold: names do. */
 enum {
@@ -89,10 +89,10 @@ typedef struct cvy_family {
   void (*set_apart)(cvy_problem *problem);
   /* As cvy_problem_lay_input and cvy_problem_lay_output, in place; whether what it makes is legal
    * is seen to. NULL: all arrays are arrays of their own. */
-  bool (*lay)(cvy_problem *problem, bool output, int32_t i, const cvy_slice *slice);
-  /* As in problem/slice.h. NULL: nothing is kin; and nothing is settled where no input is a part of
-   * the result. */
-  cvy_kinship (*kin)(const cvy_problem *problem, int32_t input, cvy_slice *out);
+  bool (*lay)(cvy_problem *problem, bool output, int32_t i, const cvy_region *region);
+  /* As in problem/region.h. NULL: nothing is kin; and nothing is settled where no input is a part
+   * of the result. */
+  cvy_kinship (*kin)(const cvy_problem *problem, int32_t input, cvy_region *out);
   void (*settle)(cvy_problem *problem, uint32_t inputs);
   /* What the choice of an algorithm depends on, with `accumulate` as it is, the rest 0. NULL: on
    * all. */
@@ -119,7 +119,7 @@ typedef struct cvy_operation {
   cvy_batch (*batch)(const cvy_problem *problem);
 
   /* How results are judged by the definition. bound NULL: EXACT, a result has the definition's
-   * bits, whoever computed it; any NaN is as good as any other, and denormals may be 0. Else a
+   * bits on every engine; any NaN is as good as any other, and denormals may be 0. Else a
    * result may be off by bound(magnitude). */
   double (*bound)(const cvy_problem *problem, double magnitude);
   /* The problem that makes the magnitudes of output 0, the only one, of the operands' absolute

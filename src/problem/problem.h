@@ -75,7 +75,7 @@ void cvy_problem_apart(const cvy_problem *problem, cvy_problem *out);
 bool cvy_problem_same(const cvy_problem *a, const cvy_problem *b);
 /* What algorithms may have compiled in of it: its extents in space. */
 uint64_t cvy_problem_space_hash(const cvy_problem *problem, uint64_t seed);
-/* Whether bytes that somebody else wrote are a problem that a public call could have given. */
+/* Whether bytes from another process are a problem that a public call could have given. */
 bool cvy_problem_legal(const cvy_problem *problem);
 
 /* Array `i` of cvy_problem_reads, or of its outputs. */
@@ -85,7 +85,7 @@ const char *cvy_problem_input_name(const cvy_problem *problem, int32_t i);
 const char *cvy_problem_output_name(const cvy_problem *problem, int32_t i);
 /* What it has of elements, which are numbered row-major, how many lie in memory from the first to
  * the last of them, with the gaps of a part of a larger tensor, and how many bytes those are. None
- * can overflow: whoever made the problem checked that. */
+ * can overflow: that was checked when the problem was made. */
 int64_t cvy_array_count(const cvy_array *array);
 int64_t cvy_array_reach(const cvy_array *array);
 int64_t cvy_array_bytes(const cvy_array *array);

@@ -54,6 +54,17 @@ bool cvy_array_view_parse(const char **at, const char *name, cvy_array_view *out
   return cvy_array_view_alignment(out) == alignment;
 }
 
+const char *cvy_array_views_parse(const char *text, char *line, size_t size,
+                                  const char *const *names, int32_t count, cvy_array_view *out) {
+  const char *rest = strstr(text, ", ");
+  size_t length = rest ? (size_t)(rest - text) : strlen(text);
+  cvy_text_copy(line, length < size ? length + 1 : size, text);
+  if (!rest) rest = "";
+  for (int32_t i = 0; i < count; i++)
+    if (!cvy_array_view_parse(&rest, names[i], &out[i])) return NULL;
+  return rest;
+}
+
 void cvy_array_view_class(const cvy_array_view *view, const char *name, cvy_text *text) {
   if (cvy_array_view_is_part(view))
     cvy_text_add(text, "_%s%lld", name, (long long)cvy_array_view_alignment(view));

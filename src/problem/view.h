@@ -62,6 +62,11 @@ void cvy_array_view_print(const cvy_array_view *view, const char *name, cvy_text
 /* Takes such words off `*at`; without them it is an array of its own. False where they are begun
  * and not understood. */
 bool cvy_array_view_parse(const char **at, const char *name, cvy_array_view *out);
+/* Reads what views say behind a text, in the order of `names`, each in its place of `out`; the text
+ * goes to `line`. Returns what is left behind the views; NULL: they are
+ * not understood. */
+const char *cvy_array_views_parse(const char *text, char *line, size_t size,
+                                  const char *const *names, int32_t count, cvy_array_view *out);
 /* What shape classes say of it, "_x4" for one that is aligned to four elements. */
 void cvy_array_view_class(const cvy_array_view *view, const char *name, cvy_text *text);
 

@@ -7,7 +7,7 @@
 
 enum {
   CVY_BUILD_VALUES = 1024,
-  CVY_BUILD_LEAVES = 32, /* inputs, numbered by whoever builds */
+  CVY_BUILD_LEAVES = 32, /* inputs, numbered by the caller */
   CVY_VALUE_INPUT = CVY_PROGRAM_OPS,
   CVY_VALUE_CONSTANT
 };

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "program/mode.h"
-#include "program/reduce_names.h"
 
 /* Places within memory stay far from the end of 64 bits, in bytes too. */
 #define MOST_REACH (INT64_C(1) << 56)
@@ -14,12 +13,6 @@
 static const uint8_t axes_of_class[] = {
     [CVY_CLASS_FULL] = 0x1f,     [CVY_CLASS_IMAGE_CHANNEL] = 0x03, [CVY_CLASS_CHANNEL] = 0x02,
     [CVY_CLASS_POSITION] = 0x1c, [CVY_CLASS_ONE] = 0x00,
-};
-
-static const char *const class_names[] = {
-    [CVY_CLASS_FULL] = "full",           [CVY_CLASS_IMAGE_CHANNEL] = "per image and channel",
-    [CVY_CLASS_CHANNEL] = "per channel", [CVY_CLASS_POSITION] = "per position",
-    [CVY_CLASS_ONE] = "one number",      [CVY_CLASS_STRIDED] = "strides",
 };
 
 /* --------------------------------------------------------------------------------------- views */
@@ -71,32 +64,6 @@ int64_t cvy_program_reach(const cvy_program_view *view, const int64_t *extent) {
     last += (extent[axis] - 1) * view->stride[axis];
   }
   return last + 1;
-}
-
-/* Of the distinct elements that an operand has for the index space. */
-static double bytes_of(const cvy_program_view *view, const int64_t *extent) {
-  double bytes = (double)cvy_dtype_bytes(view->type);
-  for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
-    if (view->stride[axis] || extent[axis] == 0) bytes *= (double)extent[axis];
-  return bytes;
-}
-
-double cvy_program_problem_flops(const cvy_program_problem *problem) {
-  return (double)cvy_program_count(problem->extent) *
-         (double)cvy_program_uses_of(&problem->program).work;
-}
-
-double cvy_program_operand_bytes(const cvy_program_problem *problem, int results) {
-  uint32_t read = cvy_program_uses_of(&problem->program).inputs;
-  double bytes = 0;
-  for (int i = 0; i < problem->program.inputs; i++)
-    if (read >> i & 1) bytes += bytes_of(&problem->input[i], problem->extent);
-  for (int k = 0; k < results; k++) bytes += bytes_of(&problem->result[k], problem->extent);
-  return bytes;
-}
-
-double cvy_program_problem_bytes(const cvy_program_problem *problem) {
-  return cvy_program_operand_bytes(problem, problem->program.results);
 }
 
 /* ------------------------------------------------------------------------------------ legality */
@@ -222,44 +189,6 @@ convoy_status cvy_program_problem_check(const cvy_program_problem *problem) {
   convoy_status status = cvy_program_check_inputs(problem);
   if (status) return status;
   return cvy_program_check_results(problem, problem->program.results, problem->extent);
-}
-
-/* ----------------------------------------------------------------------------------- its text */
-
-static void write_view(const cvy_program_view *view, const int64_t *extent, const char *name,
-                       cvy_text *to) {
-  static const char *const types[] = {"", " int32", " uint8"};
-  cvy_program_class what = cvy_program_class_of(view, extent);
-  cvy_text_add(to, " %s %s", name, class_names[what]);
-  for (int axis = 0; what == CVY_CLASS_STRIDED && axis < CVY_PROGRAM_AXES; axis++)
-    cvy_text_add(to, " %lld", (long long)view->stride[axis]);
-  cvy_text_add(to, "%s,", types[view->type]);
-}
-
-void cvy_program_write_operands(const cvy_program_problem *problem, int results, cvy_text *to) {
-  char name[16];
-  for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
-    cvy_text_add(to, "%c%lld", cvy_axis_letters[axis], (long long)problem->extent[axis]);
-  for (int i = 0; i < problem->program.inputs; i++) {
-    snprintf(name, sizeof name, "x%d", i);
-    write_view(&problem->input[i], problem->extent, name, to);
-  }
-  for (int i = 0; i < results; i++) {
-    snprintf(name, sizeof name, "y%d", i);
-    write_view(&problem->result[i], problem->extent, name, to);
-  }
-}
-
-convoy_status cvy_program_problem_text(const cvy_program_problem *problem, char *text,
-                                       size_t size) {
-  cvy_text to = cvy_text_in(text, size);
-  cvy_program_write_operands(problem, problem->program.results, &to);
-  cvy_text_add(&to, " ");
-  if (to.overflow) {
-    return cvy_fail(CONVOY_ERR_ARGUMENT, "a program's problem needs more than %zu bytes of text",
-                    size);
-  }
-  return cvy_program_text(&problem->program, NULL, text + to.used, size - to.used);
 }
 
 /* -------------------------------------------------------------------------------- one element */

@@ -3,7 +3,7 @@
  * It has an index space of five extents, n c z h w, and is computed once for each of its elements.
  * Where an operand's value for an element lies is said by strides, one per axis: that of a full
  * array, of one value per channel, of a slice of channels of a larger array. Memory itself, and
- * where in it an operand begins, belongs to whoever carries the problem out. */
+ * where in it an operand begins, belongs to the engine that carries the problem out. */
 #ifndef CVY_PROGRAM_PROBLEM_H
 #define CVY_PROGRAM_PROBLEM_H
 
@@ -63,14 +63,6 @@ int64_t cvy_program_count(const int64_t *extent);
 /* How many elements of an operand's memory lie from its first to its last: what an array must have.
  * 0 if the index space is empty. */
 int64_t cvy_program_reach(const cvy_program_view *view, const int64_t *extent);
-
-/* The work of it: operations, and the least bytes moved, every operand once. */
-double cvy_program_problem_flops(const cvy_program_problem *problem);
-double cvy_program_problem_bytes(const cvy_program_problem *problem);
-double cvy_program_operand_bytes(const cvy_program_problem *problem, int results);
-
-/* One line: extents, classes, the program's canonical text. */
-convoy_status cvy_program_problem_text(const cvy_program_problem *problem, char *text, size_t size);
 
 /* Where element `index` of the index space is, in the order of n c z h w. */
 cvy_program_place cvy_program_place_of(const cvy_program_problem *problem, int64_t index);

@@ -128,10 +128,6 @@ bool cvy_program_element(const cvy_program *program, const float *inputs,
 bool cvy_program_element_both(const cvy_program *program, const float *inputs,
                               const cvy_program_place *place, float *results, float *zeroed);
 
-/* The same in float64 with the C library's functions: what the float32 results approximate. */
-void cvy_program_element64(const cvy_program *program, const double *inputs,
-                           const cvy_program_place *place, double *results);
-
 /* --------------------------------------------------------------------------------- gradient */
 
 typedef enum cvy_program_source {

@@ -179,18 +179,6 @@ convoy_status cvy_reduce_problem_check(const cvy_reduce_problem *problem) {
   return status ? status : check_piece(problem);
 }
 
-convoy_status cvy_reduce_problem_text(const cvy_reduce_problem *problem, char *text, size_t size) {
-  cvy_text to = cvy_text_in(text, size);
-  cvy_program_write_operands(&problem->of, problem->how.results, &to);
-  cvy_text_add(&to, " pieces of %lld, ", (long long)problem->piece);
-  if (to.overflow) {
-    return cvy_fail(CONVOY_ERR_ARGUMENT, "a reduction's problem needs more than %zu bytes of text",
-                    size);
-  }
-  return cvy_reduction_text(&problem->of.program, &problem->how, NULL, text + to.used,
-                            size - to.used);
-}
-
 int cvy_reduce_problem_work(const cvy_reduce_problem *problem) {
   static const int work[CVY_PART_KINDS] = {
       [CVY_PART_SUM] = 1, [CVY_PART_MAX] = 1, [CVY_PART_MIN] = 1, [CVY_PART_MOMENTS] = 8};
@@ -202,8 +190,4 @@ int cvy_reduce_problem_work(const cvy_reduce_problem *problem) {
 
 double cvy_reduce_problem_flops(const cvy_reduce_problem *problem) {
   return (double)cvy_program_count(problem->of.extent) * cvy_reduce_problem_work(problem);
-}
-
-double cvy_reduce_problem_bytes(const cvy_reduce_problem *problem) {
-  return cvy_program_operand_bytes(&problem->of, problem->how.results);
 }

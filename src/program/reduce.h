@@ -70,7 +70,6 @@ void cvy_reduce_problem_init(const cvy_program *program, const cvy_reduction *ho
                              const int64_t *extent, const cvy_program_class *inputs,
                              cvy_reduce_problem *out);
 convoy_status cvy_reduce_problem_check(const cvy_reduce_problem *problem);
-convoy_status cvy_reduce_problem_text(const cvy_reduce_problem *problem, char *text, size_t size);
 /* What engines go through: the program over its index space. Where nothing is reduced, that has an
  * extent of 1 along every reduced axis, of which no element is looked for: then neither loops nor
  * vectors are of an axis along which there is nothing to do. */
@@ -78,7 +77,6 @@ void cvy_reduce_space(const cvy_reduce_problem *problem, cvy_program_problem *ou
 /* Operations for each of the elements that are reduced. */
 int cvy_reduce_problem_work(const cvy_reduce_problem *problem);
 double cvy_reduce_problem_flops(const cvy_reduce_problem *problem);
-double cvy_reduce_problem_bytes(const cvy_reduce_problem *problem);
 
 /* How many results there are, of how many elements each. */
 int64_t cvy_reduce_kept(const int64_t *extent, uint32_t axes);

@@ -73,8 +73,8 @@ static void as_problem(const uint8_t *bytes, size_t count) {
     memcpy((char *)&problem + bytes[i] % (sizeof problem / 8) * 8, bytes + i + 1, 8);
   if (cvy_reduce_problem_check(&problem)) return;
   char text[CVY_PROGRAM_TEXT];
-  require(cvy_reduce_problem_text(&problem, text, sizeof text) == CONVOY_OK, "cannot be printed",
-          "");
+  require(!cvy_reduction_text(&problem.of.program, &problem.how, NULL, text, sizeof text),
+          "cannot be printed", "");
   for (int i = 0; i < problem.of.program.inputs; i++)
     require(cvy_program_reach(&problem.of.input[i], problem.of.extent) >= 0, "reaches nowhere",
             text);

@@ -234,10 +234,7 @@ int test_arrays_wrong(const test_arrays *all, int result, const float *memory, c
     if (all->undefined[result][i] || test_same_bits(memory[i], all->expected[result][i])) continue;
     if (!wrong++) {
       static char text[CVY_PROGRAM_TEXT];
-      if (all->reduction.how.axes)
-        cvy_reduce_problem_text(&all->reduction, text, sizeof text);
-      else
-        cvy_program_problem_text(&all->problem, text, sizeof text);
+      cvy_reduction_text(&all->problem.program, &all->reduction.how, NULL, text, sizeof text);
       printf("%s: place %lld of result %d (its first element is at %lld) is %a, expected %a: %s\n",
              who, (long long)i, result, (long long)all->result[result].offset, (double)memory[i],
              (double)all->expected[result][i], text);

@@ -85,9 +85,22 @@ void test_pass_of(const test_map *map, int batch, int pass, bool whole, test_pas
     cvy_program_problem_init(&program, extent, classes, &out->program);
 }
 
+/* Of the distinct elements that an operand has for the index space. */
+static double bytes_of(const cvy_program_view *view, const int64_t *extent) {
+  double bytes = (double)cvy_dtype_bytes(view->type);
+  for (int axis = 0; axis < CVY_PROGRAM_AXES; axis++)
+    if (view->stride[axis] || extent[axis] == 0) bytes *= (double)extent[axis];
+  return bytes;
+}
+
 double test_pass_bytes(const test_pass *pass) {
-  if (pass->reduces) return cvy_reduce_problem_bytes(&pass->reduction);
-  return cvy_program_problem_bytes(&pass->program);
+  const cvy_program_problem *of = pass->reduces ? &pass->reduction.of : &pass->program;
+  uint32_t read = cvy_program_uses_of(&of->program).inputs;
+  double bytes = 0;
+  for (int i = 0; i < pass->inputs; i++)
+    if (read >> i & 1) bytes += bytes_of(&of->input[i], of->extent);
+  for (int k = 0; k < pass->results; k++) bytes += bytes_of(&of->result[k], of->extent);
+  return bytes;
 }
 
 int64_t test_array_count(test_array array, int batch) {

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "common/cmocka.h"
+#include "common/program64.h"
 #include "program/random_program.h"
 
 static cvy_program parsed(const char *text) {
@@ -34,9 +35,9 @@ static double difference(const cvy_program *program, const cvy_program_place *pl
   double at[CVY_PROGRAM_INPUTS], up[CVY_PROGRAM_RESULTS], down[CVY_PROGRAM_RESULTS], sum = 0;
   memcpy(at, inputs, sizeof at);
   at[k] = inputs[k] + h;
-  cvy_program_element64(program, at, place, up);
+  test_program_element(program, at, place, up);
   at[k] = inputs[k] - h;
-  cvy_program_element64(program, at, place, down);
+  test_program_element(program, at, place, down);
   for (int r = 0; r < program->results; r++) sum += above[r] * (up[r] - down[r]) / (2 * h);
   return sum;
 }
@@ -47,9 +48,9 @@ static int agrees(const cvy_program *program, const cvy_program_gradient *gradie
                   const cvy_program_place *place, const double *inputs, const double *above,
                   int k) {
   double results[CVY_PROGRAM_RESULTS], sources[CVY_PROGRAM_INPUTS], got[CVY_PROGRAM_RESULTS];
-  cvy_program_element64(program, inputs, place, results);
+  test_program_element(program, inputs, place, results);
   sources_of(gradient, inputs, results, above, sources);
-  cvy_program_element64(&gradient->program, sources, place, got);
+  test_program_element(&gradient->program, sources, place, got);
   double coarse = difference(program, place, inputs, above, k, 1e-4);
   double fine = difference(program, place, inputs, above, k, 5e-5);
   double size = 1 + fabs(fine), noise = fabs(coarse - fine);
@@ -108,9 +109,9 @@ static double slope(const char *text, int k, double a, double b, double g) {
   double inputs[CVY_PROGRAM_INPUTS] = {a, b}, results[CVY_PROGRAM_RESULTS],
          out[CVY_PROGRAM_RESULTS];
   double sources[CVY_PROGRAM_INPUTS];
-  cvy_program_element64(&program, inputs, NULL, results);
+  test_program_element(&program, inputs, NULL, results);
   sources_of(&gradient, inputs, results, &g, sources);
-  cvy_program_element64(&gradient.program, sources, NULL, out);
+  test_program_element(&gradient.program, sources, NULL, out);
   return out[0];
 }
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/cmocka.h"
+#include "common/program64.h"
 #include "program/named.h"
 #include "program/random_program.h"
 
@@ -417,7 +418,7 @@ static int check_gradient(const row *r, const struct formula *f, int input, test
   const double *const sources[] = {x, y, above};
   for (int i = 0; i < gradient.program.inputs; i++)
     in[i] = sources[gradient.source[i].kind][gradient.source[i].number];
-  cvy_program_element64(&gradient.program, in, NULL, got);
+  test_program_element(&gradient.program, in, NULL, got);
   double middle = x[input], slope = 0, second = 0;
   x[input] = middle + h;
   f->of(x, up);

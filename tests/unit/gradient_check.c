@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/cmocka.h"
+#include "common/program64.h"
 #include "problem/program/program.h"
 
 enum { NUMBERS = 1 << 16 }; /* of all arrays of a check */
@@ -37,7 +38,7 @@ static cvy_program_place evaluate_element(const cvy_program_problem *of, const d
   cvy_program_place place = cvy_program_place_of(of, index);
   for (int i = 0; i < of->program.inputs; i++)
     value[i] = in[i][cvy_program_offset(&of->input[i], &place)];
-  cvy_program_element64(&of->program, value, &place, results);
+  test_program_element(&of->program, value, &place, results);
   return place;
 }
 

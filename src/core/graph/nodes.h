@@ -7,20 +7,20 @@
 #define CVY_NODES_H
 
 #include "core/tensor.h"
-#include "problem/slice.h"
+#include "problem/region.h"
 
 typedef struct cvy_graph_value {
   int64_t bytes;
   convoy_tensor *tensor; /* whose value it is when `stage` begins; NULL: a node makes it */
   int32_t stage;         /* the first that was captured to read it: later ones read the same */
   int32_t origin;        /* that tensor's value in an earlier stage, which is one with it to
-                            gradients and whoever counts; of most itself */
+                            gradients and to counts of uses; of most itself */
   int32_t last_use;      /* the last node that reads it, -1: none */
   bool kept;             /* a tensor gets it at a run's end */
   int32_t first_output, last_output; /* of a kept one in a plan: the outputs that get it */
   bool detached;                     /* gradients do not go through it */
   int32_t inside;                    /* in a plan's memory it is part of this value, -1: of none */
-  cvy_slice slice;                   /* and where it lies in that, which is part of none itself */
+  cvy_region region;                 /* and where it lies in that, which is part of none itself */
 } cvy_graph_value;
 
 /* Whether a run reads it from its tensor: one whose gradient is asked for need not be read. */

@@ -1,7 +1,7 @@
 /* Concatenations and slices that are done by places: what is put together is computed where it
  * belongs, what is taken from something is read where it lies. All that is carried out by one
- * command then reads and writes slices of larger arrays; whoever carries the operations out one by
- * one does as if nothing had been placed.
+ * command then reads and writes regions of larger arrays; a run that carries the operations out one
+ * by one does as if nothing had been placed.
  *
  * Each value that could lie within another is put there if all who make or read it, or what already
  * lies within it, can be carried out so by the algorithms that are chosen now. */
@@ -17,7 +17,7 @@ enum { NONE = -1, MOST_MOVES = 256, MOST_CONCERNED = 1024 };
 /* A value as it was before the trial under way. */
 typedef struct moved {
   int32_t value, inside;
-  cvy_slice slice;
+  cvy_region region;
 } moved;
 
 typedef struct views {
@@ -38,29 +38,30 @@ static int32_t root_of(const cvy_nodes *list, int32_t v) {
   return list->value[v].inside == NONE ? v : list->value[v].inside;
 }
 
-/* Where a slice of value `v` lies in what that is a part of. */
-static bool find_slice(const cvy_nodes *list, int32_t v, const cvy_slice *slice, cvy_slice *out) {
-  *out = *slice;
-  return list->value[v].inside == NONE || cvy_slice_within(&list->value[v].slice, slice, out);
+/* Where a region of value `v` lies in what that is a part of. */
+static bool find_region(const cvy_nodes *list, int32_t v, const cvy_region *region,
+                        cvy_region *out) {
+  *out = *region;
+  return list->value[v].inside == NONE || cvy_region_within(&list->value[v].region, region, out);
 }
 
-/* Whether value `v` is where such a slice of `whole` lies. */
-static bool lies_there(const cvy_nodes *list, int32_t v, int32_t whole, const cvy_slice *slice) {
+/* Whether value `v` is where such a region of `whole` lies. */
+static bool lies_there(const cvy_nodes *list, int32_t v, int32_t whole, const cvy_region *region) {
   const cvy_graph_value *value = &list->value[v];
-  cvy_slice there;
-  return value->inside == root_of(list, whole) && find_slice(list, whole, slice, &there) &&
-         memcmp(&value->slice, &there, sizeof there) == 0;
+  cvy_region there;
+  return value->inside == root_of(list, whole) && find_region(list, whole, region, &there) &&
+         memcmp(&value->region, &there, sizeof there) == 0;
 }
 
 /* Bits of the inputs that are where the node's result has them, or has its result. */
 static uint32_t find_settled(const cvy_nodes *list, const cvy_graph_node *node) {
   uint32_t settled = 0;
   for (int32_t i = 0; i < node->inputs; i++) {
-    cvy_slice slice;
-    cvy_kinship kin = cvy_problem_kin(node->problem, i, &slice);
+    cvy_region region;
+    cvy_kinship kin = cvy_problem_kin(node->problem, i, &region);
     bool there =
-        (kin == CVY_KIN_IN_RESULT && lies_there(list, node->in[i], node->out[0], &slice)) ||
-        (kin == CVY_KIN_HAS_RESULT && lies_there(list, node->out[0], node->in[i], &slice));
+        (kin == CVY_KIN_IN_RESULT && lies_there(list, node->in[i], node->out[0], &region)) ||
+        (kin == CVY_KIN_HAS_RESULT && lies_there(list, node->out[0], node->in[i], &region));
     settled |= (uint32_t)there << i;
   }
   return settled;
@@ -80,11 +81,11 @@ static bool lay_operands(const cvy_nodes *list, const cvy_graph_node *node, cvy_
   bool lies = true;
   for (int32_t i = 0; i < node->inputs && lies; i++) {
     const cvy_graph_value *value = &list->value[node->in[i]];
-    if (value->inside != NONE) lies = cvy_problem_lay_input(placed, i, &value->slice);
+    if (value->inside != NONE) lies = cvy_problem_lay_input(placed, i, &value->region);
   }
   for (int32_t i = 0; i < node->outputs && lies; i++) {
     const cvy_graph_value *value = &list->value[node->out[i]];
-    if (value->inside != NONE) lies = cvy_problem_lay_output(placed, i, &value->slice);
+    if (value->inside != NONE) lies = cvy_problem_lay_output(placed, i, &value->region);
   }
   return lies;
 }
@@ -114,26 +115,26 @@ static bool place_node(const cvy_plan *plan, const cvy_graph_node *node, bool *i
  */
 
 /* Vectors of four are worth more than a copy. */
-static bool keeps_fours(const cvy_slice *slice) {
-  return slice->width % 4 != 0 || (slice->at % 4 == 0 && slice->pitch % 4 == 0);
+static bool keeps_fours(const cvy_region *region) {
+  return region->width % 4 != 0 || (region->at % 4 == 0 && region->pitch % 4 == 0);
 }
 
-static bool move(views *p, int32_t v, int32_t root, const cvy_slice *slice) {
+static bool move(views *p, int32_t v, int32_t root, const cvy_region *region) {
   cvy_graph_value *value = &p->plan->list.value[v];
   if (p->moves == MOST_MOVES) return false;
-  p->before[p->moves++] = (moved){v, value->inside, value->slice};
+  p->before[p->moves++] = (moved){v, value->inside, value->region};
   value->inside = root;
-  value->slice = *slice;
-  return keeps_fours(slice);
+  value->region = *region;
+  return keeps_fours(region);
 }
 
 /* Moves `child`, and all that lies within it. */
-static bool move_all(views *p, int32_t child, int32_t root, const cvy_slice *slice) {
-  bool fits = move(p, child, root, slice);
+static bool move_all(views *p, int32_t child, int32_t root, const cvy_region *region) {
+  bool fits = move(p, child, root, region);
   for (int32_t v = p->part[child]; v != NONE && fits; v = p->sibling[v]) {
-    cvy_slice there;
-    fits =
-        cvy_slice_within(slice, &p->plan->list.value[v].slice, &there) && move(p, v, root, &there);
+    cvy_region there;
+    fits = cvy_region_within(region, &p->plan->list.value[v].region, &there) &&
+           move(p, v, root, &there);
   }
   return fits;
 }
@@ -142,7 +143,7 @@ static void move_back(const views *p) {
   for (int32_t i = 0; i < p->moves; i++) {
     cvy_graph_value *value = &p->plan->list.value[p->before[i].value];
     value->inside = p->before[i].inside;
-    value->slice = p->before[i].slice;
+    value->region = p->before[i].region;
   }
 }
 
@@ -181,12 +182,12 @@ static bool may_move(const views *p, int32_t v) {
   return p->uses.maker[v] != NONE && !value->kept && value->inside == NONE && value->bytes > 0;
 }
 
-/* Puts `child` where that slice of `parent` lies, if it can be. */
-static void try_inside(views *p, int32_t child, int32_t parent, const cvy_slice *slice) {
+/* Puts `child` where that region of `parent` lies, if it can be. */
+static void try_inside(views *p, int32_t child, int32_t parent, const cvy_region *region) {
   const cvy_nodes *list = &p->plan->list;
   int32_t root = root_of(list, parent);
-  cvy_slice there;
-  bool fits = may_move(p, child) && root != child && find_slice(list, parent, slice, &there);
+  cvy_region there;
+  bool fits = may_move(p, child) && root != child && find_region(list, parent, region, &there);
   if (!fits) return;
   p->moves = p->concerned = 0;
   p->trials++;
@@ -203,11 +204,11 @@ static int64_t image_of(const cvy_nodes *list, int32_t v, int64_t images) {
   return list->value[v].bytes / (int64_t)sizeof(float) / images;
 }
 
-/* The slice of a node's result that would hold what input `i` is a part of. */
+/* The region of a node's result that would hold what input `i` is a part of. */
 static bool find_holder(const cvy_nodes *list, const cvy_graph_node *node, int32_t i,
-                        cvy_slice *out) {
+                        cvy_region *out) {
   const cvy_graph_value *value = &list->value[node->in[i]];
-  const cvy_slice *inner = &value->slice;
+  const cvy_region *inner = &value->region;
   if (value->inside == NONE || cvy_problem_kin(node->problem, i, out) != CVY_KIN_IN_RESULT)
     return false;
   if (inner->images != out->images) return false;
@@ -221,15 +222,15 @@ static bool find_holder(const cvy_nodes *list, const cvy_graph_node *node, int32
 /* Whether all inputs whose places it would take are parts of it that lie there. Of what is no kin
  * there is no telling what places it takes. */
 static bool holds_all(const cvy_nodes *list, const cvy_graph_node *node, int32_t holder,
-                      const cvy_slice *at) {
+                      const cvy_region *at) {
   for (int32_t i = 0; i < node->inputs; i++) {
-    cvy_slice slice;
+    cvy_region region;
     const cvy_graph_value *value = &list->value[node->in[i]];
     if (value->bytes == 0) continue;
-    if (cvy_problem_kin(node->problem, i, &slice) != CVY_KIN_IN_RESULT) return false;
-    if (slice.at >= at->at + at->width || slice.at + slice.width <= at->at) continue;
-    if (value->inside != holder || value->slice.at != slice.at - at->at) return false;
-    if (value->slice.width != slice.width) return false;
+    if (cvy_problem_kin(node->problem, i, &region) != CVY_KIN_IN_RESULT) return false;
+    if (region.at >= at->at + at->width || region.at + region.width <= at->at) continue;
+    if (value->inside != holder || value->region.at != region.at - at->at) return false;
+    if (value->region.width != region.width) return false;
   }
   return true;
 }
@@ -239,20 +240,20 @@ static bool holds_all(const cvy_nodes *list, const cvy_graph_node *node, int32_t
 static void try_input(views *p, const cvy_graph_node *node, int32_t i) {
   const cvy_nodes *list = &p->plan->list;
   int32_t v = node->in[i];
-  cvy_slice slice;
-  if (list->value[v].inside == NONE && cvy_problem_kin(node->problem, i, &slice))
-    try_inside(p, v, node->out[0], &slice);
-  else if (find_holder(list, node, i, &slice) &&
-           holds_all(list, node, list->value[v].inside, &slice))
-    try_inside(p, list->value[v].inside, node->out[0], &slice);
+  cvy_region region;
+  if (list->value[v].inside == NONE && cvy_problem_kin(node->problem, i, &region))
+    try_inside(p, v, node->out[0], &region);
+  else if (find_holder(list, node, i, &region) &&
+           holds_all(list, node, list->value[v].inside, &region))
+    try_inside(p, list->value[v].inside, node->out[0], &region);
 }
 
 static void try_node(views *p, const cvy_graph_node *node) {
   for (int32_t i = 0; i < node->inputs; i++) {
-    cvy_slice slice;
-    cvy_kinship kin = cvy_problem_kin(node->problem, i, &slice);
+    cvy_region region;
+    cvy_kinship kin = cvy_problem_kin(node->problem, i, &region);
     if (kin == CVY_KIN_IN_RESULT) try_input(p, node, i);
-    if (kin == CVY_KIN_HAS_RESULT) try_inside(p, node->out[0], node->in[i], &slice);
+    if (kin == CVY_KIN_HAS_RESULT) try_inside(p, node->out[0], node->in[i], &region);
   }
 }
 

@@ -158,7 +158,7 @@ static void note_parts(const cvy_plan *plan, cvy_places *out) {
     const cvy_graph_value *value = &plan->list.value[v];
     if (value->inside < 0) continue;
     out->base[v] = out->base[value->inside];
-    out->at[v] = out->at[value->inside] + value->slice.at * (int64_t)sizeof(float);
+    out->at[v] = out->at[value->inside] + value->region.at * (int64_t)sizeof(float);
   }
 }
 
@@ -194,7 +194,7 @@ static convoy_status note_all(const cvy_plan *plan, const row *rows, cvy_places 
 }
 
 static int64_t most_bytes_of(const cvy_plan *plan) {
-  int64_t most = plan->engine->facts.max_allocation_bytes; /* 0: nobody knows */
+  int64_t most = plan->engine->facts.max_allocation_bytes; /* 0: it is not known */
   return (most > 0 ? most : INT64_C(1) << 46) / CVY_PLACE_ALIGN * CVY_PLACE_ALIGN;
 }
 

@@ -67,8 +67,6 @@ int64_t cvy_conv_pitch(const cvy_problem *problem, cvy_conv_array array);
 /* Where a channel of image `n` begins in CVY_X or CVY_Y. */
 int64_t cvy_conv_place(const cvy_problem *problem, cvy_conv_array array, int64_t n,
                        int64_t channel);
-/* Elements of memory from the first to the last of an array: its count, with gaps. */
-int64_t cvy_conv_reach(const cvy_problem *problem, cvy_conv_array array);
 
 /* Products of extents, for kernels. */
 int64_t cvy_in_volume(const cvy_problem *problem);     /* z h w */
@@ -105,16 +103,12 @@ convoy_status cvy_parse_problem(const char *text, convoy_conv *conv, int64_t *x_
 convoy_status cvy_format_problem(const convoy_conv *conv, const int64_t *x_shape,
                                  const int64_t *w_shape, convoy_direction direction, char *text,
                                  size_t size);
-/* The direction of that name, or -1. */
-int32_t cvy_direction_named(const char *name);
 /* The problem as its caller put it, in that grammar, and which arrays are parts of larger tensors:
  * "n1c3h9w9 k4r3s3 forward, x 2000 apart by 4". */
 void cvy_conv_print(const cvy_problem *problem, char *text, size_t size);
 /* Such a text, with beta 0 and without an epilogue, and perhaps with what cvy_conv_remark says. */
 bool cvy_conv_parse(const char *text, cvy_problem *out);
 const char *cvy_conv_remark(const cvy_problem *problem);
-/* conv/old_text.c: the word that files of tuning once had instead. */
-bool cvy_conv_parse_old(const char *word, cvy_problem *out);
 
 /* conv/shape_class.c */
 void cvy_conv_class(const cvy_problem *problem, cvy_text *text);

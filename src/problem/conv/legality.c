@@ -401,13 +401,6 @@ int64_t cvy_conv_place(const cvy_problem *p, cvy_conv_array array, int64_t n, in
   return n * cvy_conv_pitch(p, array) + channel * volume(extent);
 }
 
-int64_t cvy_conv_reach(const cvy_problem *p, cvy_conv_array array) {
-  cvy_array_view view = cvy_conv_view(p, array);
-  bool has_images = array == CVY_X || array == CVY_Y;
-  return has_images ? cvy_array_view_reach(&view, p->conv.n, cvy_conv_image(p, array))
-                    : cvy_conv_count(p, array);
-}
-
 int64_t cvy_conv_count(const cvy_problem *p, cvy_conv_array array) {
   const int64_t counts[] = {
       [CVY_X] = p->conv.n * p->conv.c * volume(p->conv.in),

@@ -127,11 +127,11 @@ static void set_apart(cvy_problem *problem) {
 }
 
 /* Weights and biases have no images. */
-static bool lay(cvy_problem *problem, bool output_side, int32_t i, const cvy_slice *slice) {
+static bool lay(cvy_problem *problem, bool output_side, int32_t i, const cvy_region *region) {
   cvy_conv_array which = output_side ? cvy_conv_out(problem) : cvy_conv_in(problem, i);
   const cvy_array whole = array(problem, which);
   cvy_array_view view;
-  if (!cvy_slice_view(&whole, slice, &view)) return false;
+  if (!cvy_region_view(&whole, region, &view)) return false;
   if (which == CVY_X) problem->conv.x = view;
   if (which == CVY_Y) problem->conv.y = view;
   return true;

@@ -145,10 +145,10 @@ static void shape_class(const cvy_problem *problem, cvy_text *text) {
   cvy_array_view_class(&p->y, "y", text);
 }
 
-static bool lay(cvy_problem *problem, bool to_output, int32_t i, const cvy_slice *slice) {
+static bool lay(cvy_problem *problem, bool to_output, int32_t i, const cvy_region *region) {
   cvy_matmul_problem *p = &problem->matmul;
   const cvy_array whole = to_output ? output(problem, i) : input(problem, i);
-  return cvy_slice_view(&whole, slice, to_output ? &p->y : i == 0 ? &p->a : &p->b);
+  return cvy_region_view(&whole, region, to_output ? &p->y : i == 0 ? &p->a : &p->b);
 }
 
 static void set_apart(cvy_problem *problem) {

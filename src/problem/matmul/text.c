@@ -1,7 +1,5 @@
 /* Products as text, both ways. The grammar stands in the public header at convoy_parse_matmul. */
-#include <errno.h>
-#include <stdlib.h>
-
+#include "problem/fields.h"
 #include "problem/matmul/matmul.h"
 
 /* ----------------------------------------------------------------------------------- writing */
@@ -43,51 +41,32 @@ bool cvy_matmul_readable(const cvy_problem *problem) {
 
 /* ----------------------------------------------------------------------------------- reading */
 
-static convoy_status wrong(const char *at, const char *expected) {
-  return cvy_fail(CONVOY_ERR_ARGUMENT, "problem text, at \"%.24s\": expected %s", at, expected);
+static void read_extent(cvy_reader *r, cvy_shape *shape) {
+  if (!cvy_read_expected(r, cvy_is_digit(*r->at), "a number")) return;
+  if (!cvy_read_expected(r, shape->dims < 3, "no more than 3 extents")) return;
+  shape->extent[shape->dims++] = cvy_read_number(r);
 }
 
-static bool take(const char **at, const char *word) {
-  size_t length = strlen(word);
-  if (strncmp(*at, word, length) != 0) return false;
-  *at += length;
-  return true;
-}
-
-static convoy_status take_extent(const char **at, cvy_shape *shape) {
-  char *end;
-  errno = 0;
-  if (!cvy_is_digit(**at)) return wrong(*at, "a number");
-  if (shape->dims == 3) return wrong(*at, "no more than 3 extents");
-  shape->extent[shape->dims++] = strtoll(*at, &end, 10);
-  if (errno) return wrong(*at, "a number below 2^63");
-  *at = end;
-  return CONVOY_OK;
-}
-
-static convoy_status take_side(const char **at, const char *name, uint32_t transposed,
-                               uint32_t *flags, cvy_shape *shape) {
+/* Returns whether the side is transposed. */
+static bool read_side(cvy_reader *r, const char *name, cvy_shape *shape) {
   *shape = (cvy_shape){CONVOY_FLOAT32, 0, {1, 1, 1, 1, 1}};
-  if (!take(at, name)) return wrong(*at, name);
+  cvy_read_expected(r, cvy_read_word(r, name), name);
   do {
-    convoy_status status = take_extent(at, shape);
-    if (status) return status;
-  } while (take(at, "x"));
-  if (take(at, "t")) *flags |= transposed;
-  return CONVOY_OK;
+    if (!r->fault) read_extent(r, shape);
+  } while (cvy_read_word(r, "x"));
+  return cvy_read_word(r, "t");
 }
 
 convoy_status cvy_matmul_read(const char *text, uint32_t *flags, cvy_shape *a, cvy_shape *b,
                               cvy_shape *y, cvy_problem *out) {
-  const char *at = text;
-  *flags = 0;
-  if (!take(&at, "matmul")) return wrong(at, "matmul");
-  convoy_status status = take_side(&at, " a", CONVOY_MATMUL_TRANSPOSE_A, flags, a);
-  if (!status) status = take_side(&at, " b", CONVOY_MATMUL_TRANSPOSE_B, flags, b);
-  if (status) return status;
-  if (take(&at, " sum")) *flags |= CONVOY_MATMUL_SUM;
-  if (*at) return wrong(at, "\" sum\" or the end");
-  return cvy_matmul_make(*flags, a, b, out, y);
+  cvy_reader r = {text, text, NULL};
+  cvy_read_expected(&r, cvy_read_word(&r, "matmul"), "matmul");
+  *flags = read_side(&r, " a", a) ? CONVOY_MATMUL_TRANSPOSE_A : 0;
+  if (read_side(&r, " b", b)) *flags |= CONVOY_MATMUL_TRANSPOSE_B;
+  if (cvy_read_word(&r, " sum")) *flags |= CONVOY_MATMUL_SUM;
+  if (cvy_read_expected(&r, !*r.at, "\" sum\" or the end"))
+    return cvy_matmul_make(*flags, a, b, out, y);
+  return cvy_fail(CONVOY_ERR_ARGUMENT, "problem text, at \"%.24s\": expected %s", r.at, r.fault);
 }
 
 /* Sets views, as they are of the images of the batch that is written, or of those that are
@@ -111,13 +90,7 @@ bool cvy_matmul_parse(const char *text, cvy_problem *out) {
   uint32_t flags;
   cvy_shape a, b, y;
   cvy_array_view views[CVY_COUNT(names)];
-  cvy_text_copy(line, sizeof line, text);
-  char *end = strstr(line, ", ");
-  const char *rest = end ? end : "";
-  for (size_t i = 0; i < CVY_COUNT(names); i++)
-    if (!cvy_array_view_parse(&rest, names[i], &views[i])) return false;
-  if (*rest) return false;
-  if (end) *end = '\0';
-  if (cvy_matmul_read(line, &flags, &a, &b, &y, out)) return false;
-  return !end || set_views(flags, &a, &b, views, out);
+  const char *rest = cvy_array_views_parse(text, line, sizeof line, names, CVY_COUNT(names), views);
+  if (!rest || *rest || cvy_matmul_read(line, &flags, &a, &b, &y, out)) return false;
+  return !strchr(text, ',') || set_views(flags, &a, &b, views, out);
 }

@@ -207,17 +207,17 @@ static void set_apart(cvy_problem *problem) {
 
 /* ------------------------------------------------------------------------------------ places */
 
-static bool lay(cvy_problem *problem, bool output, int32_t i, const cvy_slice *where) {
+static bool lay(cvy_problem *problem, bool output, int32_t i, const cvy_region *where) {
   cvy_move_concatenate *p = &problem->move.concatenate;
   const cvy_array array = output ? whole(problem, i) : part(problem, i);
-  return cvy_slice_view(&array, where, output ? &p->y : &p->x[i]);
+  return cvy_region_view(&array, where, output ? &p->y : &p->x[i]);
 }
 
-static cvy_kinship kin(const cvy_problem *problem, int32_t input, cvy_slice *out) {
+static cvy_kinship kin(const cvy_problem *problem, int32_t input, cvy_region *out) {
   const cvy_move_concatenate *p = &problem->move.concatenate;
   int64_t at = 0;
   for (int32_t i = 0; i < input; i++) at += p->width[i];
-  *out = (cvy_slice){at, p->images, p->width[input], cvy_move_concatenate_width(p)};
+  *out = (cvy_region){at, p->images, p->width[input], cvy_move_concatenate_width(p)};
   bool any = p->dtype[input] == CONVOY_FLOAT32 && p->images > 0 && p->width[input] > 0;
   return any ? CVY_KIN_IN_RESULT : CVY_KIN_NONE;
 }

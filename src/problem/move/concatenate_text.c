@@ -1,12 +1,19 @@
 /* Concatenations as text. The grammar stands in the public header at convoy_parse_concatenate;
  * behind it is where parts of larger tensors lie, which no public call has words for. */
-#include "problem/axes_text.h"
+#include "problem/fields.h"
 #include "problem/move/move.h"
 
 typedef long long ll;
 
 static const char *const types[CONVOY_DTYPES] = {
     [CONVOY_FLOAT32] = "", [CONVOY_INT32] = ":int32", [CONVOY_UINT8] = ":uint8"};
+
+static const cvy_field rows[] = {
+    {CVY_FIELD_NUMBER, .word = "concatenate n", .at = offsetof(cvy_move_concatenate, images),
+     .expected = "concatenate n"},
+    {CVY_FIELD_WORD, .word = " w", .expected = " w"},
+};
+static const cvy_fields fields = {rows, CVY_COUNT(rows), offsetof(cvy_move_concatenate, parts)};
 
 /* ----------------------------------------------------------------------------------- writing */
 
@@ -30,9 +37,9 @@ void cvy_move_concatenate_print(const cvy_problem *problem, char *text, size_t s
   const cvy_move_concatenate *p = &problem->move.concatenate;
   char line[CONVOY_PROBLEM_TEXT];
   cvy_text to = cvy_text_in(line, sizeof line);
-  cvy_text_add(&to, "concatenate n%lld ", (ll)p->images);
+  cvy_fields_print(&fields, p, &to);
   for (int32_t i = 0; i < p->parts; i++)
-    cvy_text_add(&to, "%s%lld%s", i ? "," : "w", (ll)p->width[i], types[p->dtype[i]]);
+    cvy_text_add(&to, "%s%lld%s", i ? "," : "", (ll)p->width[i], types[p->dtype[i]]);
   add_places(p, &to);
   cvy_text_copy(text, size, to.overflow ? "?" : line);
 }
@@ -55,8 +62,7 @@ static int32_t read_type(cvy_reader *r) {
 convoy_status cvy_move_concatenate_read(const char *text, cvy_problem *out) {
   cvy_reader r = {text, text, NULL};
   cvy_move_concatenate *p = cvy_move_concatenate_begin(0, out);
-  p->images = cvy_read_lettered(&r, "concatenate n", "concatenate n");
-  cvy_read_expected(&r, cvy_read_word(&r, " w"), " w");
+  cvy_fields_read(&fields, &r, p);
   do {
     if (!cvy_read_expected(&r, p->parts < CVY_MOVE_PARTS, "no more than 12 widths")) break;
     p->width[p->parts] = cvy_read_number(&r);
@@ -89,11 +95,7 @@ static bool read_places(const char *rest, cvy_move_concatenate *p) {
 
 bool cvy_move_concatenate_parse(const char *text, cvy_problem *out) {
   char line[CVY_EXAMPLE_TEXT];
-  cvy_text_copy(line, sizeof line, text);
-  char *end = strstr(line, ", ");
-  if (!end) return cvy_move_concatenate_read(line, out) == CONVOY_OK;
-  *end = '\0';
-  if (cvy_move_concatenate_read(line, out)) return false;
-  *end = ',';
-  return read_places(end, &out->move.concatenate) && cvy_move_concatenate_legal(out);
+  const char *rest = cvy_array_views_parse(text, line, sizeof line, NULL, 0, NULL);
+  return cvy_move_concatenate_read(line, out) == CONVOY_OK &&
+         read_places(rest, &out->move.concatenate) && cvy_move_concatenate_legal(out);
 }

@@ -133,14 +133,14 @@ static void shape_class(const cvy_problem *problem, cvy_text *text) {
 /* ------------------------------------------------------------------------------------ places */
 
 /* A slice of stretches that lie as y's images do. */
-static cvy_kinship kin(const cvy_problem *problem, int32_t input, cvy_slice *out) {
+static cvy_kinship kin(const cvy_problem *problem, int32_t input, cvy_region *out) {
   const cvy_move_copy *p = &problem->move.copy;
   int32_t last = p->axes - 1;
   (void)input;
   bool slice = p->axes <= 2 && cvy_move_copy_is_full(p) && p->dtype == CONVOY_FLOAT32 &&
                cvy_move_copy_results(p) > 0;
   if (!slice || (p->extent[last] > 1 && p->stride[last] != 1)) return CVY_KIN_NONE;
-  *out = (cvy_slice){p->offset, 1, p->extent[last], p->extent[last]};
+  *out = (cvy_region){p->offset, 1, p->extent[last], p->extent[last]};
   if (p->axes == 1 || p->extent[0] == 1) return CVY_KIN_HAS_RESULT;
   out->images = p->extent[0];
   out->pitch = p->stride[0];

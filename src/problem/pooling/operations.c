@@ -83,13 +83,13 @@ static void set_apart(cvy_problem *problem) {
   p->x = p->y = p->dx = (cvy_array_view){0, 0};
 }
 
-static bool lay(cvy_problem *problem, bool output, int32_t i, const cvy_slice *slice) {
+static bool lay(cvy_problem *problem, bool output, int32_t i, const cvy_region *region) {
   const cvy_operation *row = cvy_operation_of(problem);
   cvy_pooling_problem *p = &problem->pooling;
   const cvy_array whole = output ? row->output(problem, i) : row->input(problem, i);
   bool backward = cvy_pooling_is_backward(problem);
   bool is_x = !output && (!backward || row->given > 1) && i == 0;
-  return cvy_slice_view(&whole, slice, is_x ? &p->x : output && backward ? &p->dx : &p->y);
+  return cvy_region_view(&whole, region, is_x ? &p->x : output && backward ? &p->dx : &p->y);
 }
 
 /* The other way, as training has it, on arrays of their own. */

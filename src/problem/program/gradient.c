@@ -258,6 +258,6 @@ convoy_status cvy_reduce_gradient_steps(const cvy_problem *problem, uint32_t wan
   int32_t first = out->steps;
   if (!status)
     status = add_gradients(&e, wanted_of(&g.terms, wanted), (1u << g.terms.how.results) - 1, out);
-  if (out->steps == first) out->steps = 0; /* nobody needs the statistics */
+  if (out->steps == first) out->steps = 0; /* no step needs the statistics */
   return status;
 }

@@ -36,33 +36,34 @@ static int64_t reach_of_image(const cvy_program_view *view, const int64_t *exten
   return cvy_program_reach(view, of_image);
 }
 
-/* Whether images are the slice's stretches, and begin where these do. */
+/* Whether images are the region's stretches, and begin where these do. */
 static bool has_images(const cvy_program_view *view, const int64_t *extent,
-                       const cvy_slice *slice) {
-  return extent[N] == slice->images && view->stride[N] == slice->width &&
-         reach_of_image(view, extent) <= slice->width;
+                       const cvy_region *region) {
+  return extent[N] == region->images && view->stride[N] == region->width &&
+         reach_of_image(view, extent) <= region->width;
 }
 
 /* What the images of a flat program are is nothing to it. */
 static void find_images(const cvy_problem *problem, cvy_program_problem *of,
-                        const cvy_slice *slice) {
-  const int64_t extent[AXES] = {slice->images, 1, 1, 1, slice->width};
-  bool same = cvy_program_count(of->extent) == slice->images * slice->width;
-  if (of->extent[N] == slice->images || !same || !cvy_program_is_flat(problem, of)) return;
+                        const cvy_region *region) {
+  const int64_t extent[AXES] = {region->images, 1, 1, 1, region->width};
+  bool same = cvy_program_count(of->extent) == region->images * region->width;
+  if (of->extent[N] == region->images || !same || !cvy_program_is_flat(problem, of)) return;
   cvy_program_set_space(of, extent);
 }
 
-bool cvy_program_lay(cvy_problem *problem, bool output, int32_t i, const cvy_slice *slice) {
+bool cvy_program_lay(cvy_problem *problem, bool output, int32_t i, const cvy_region *region) {
   bool reduces = problem->operation == CVY_REDUCE;
   cvy_program_problem *of = reduces ? &problem->reduce.of : &problem->program;
   int64_t extent[AXES];
-  if (slice->images == 1 || slice->pitch == slice->width) return true; /* it may begin anywhere */
-  find_images(problem, of, slice);
+  if (region->images == 1 || region->pitch == region->width)
+    return true; /* it may begin anywhere */
+  find_images(problem, of, region);
   memcpy(extent, of->extent, sizeof extent);
   for (int axis = 0; axis < AXES && output && reduces; axis++)
     if (problem->reduce.how.axes >> axis & 1) extent[axis] = 1;
   cvy_program_view *view = output ? &of->result[i] : &of->input[i];
-  if (view->type != CONVOY_FLOAT32 || !has_images(view, extent, slice)) return false;
-  view->stride[N] = slice->pitch;
+  if (view->type != CONVOY_FLOAT32 || !has_images(view, extent, region)) return false;
+  view->stride[N] = region->pitch;
   return true;
 }

@@ -35,7 +35,7 @@ bool cvy_program_fuse(const cvy_bound *first, const cvy_bound *second, uint32_t 
 bool cvy_program_is_flat(const cvy_problem *problem, const cvy_program_problem *of);
 void cvy_program_set_space(cvy_program_problem *of, const int64_t *extent);
 /* For both rows. */
-bool cvy_program_lay(cvy_problem *problem, bool output, int32_t i, const cvy_slice *slice);
+bool cvy_program_lay(cvy_problem *problem, bool output, int32_t i, const cvy_region *region);
 
 /* excerpt.c: as cvy_problem_excerpt; false where it would be all. */
 bool cvy_program_excerpt(const cvy_problem *problem, uint64_t seed, cvy_excerpt *out);

@@ -86,10 +86,10 @@ static void shape_class(const cvy_problem *problem, cvy_text *text) {
   cvy_array_view_class(&p->y, "y", text);
 }
 
-static bool lay(cvy_problem *problem, bool output, int32_t i, const cvy_slice *slice) {
+static bool lay(cvy_problem *problem, bool output, int32_t i, const cvy_region *region) {
   bool is_x = output == cvy_resampling_is_backward(problem);
   const cvy_array whole = is_x ? x_array(problem, i) : y_array(problem, i);
-  return cvy_slice_view(&whole, slice, is_x ? &problem->resampling.x : &problem->resampling.y);
+  return cvy_region_view(&whole, region, is_x ? &problem->resampling.x : &problem->resampling.y);
 }
 
 /* The other way, as training has it, on arrays of their own. */

@@ -1,6 +1,6 @@
 /* Resampling as text, both ways. The grammar stands in the public header at convoy_parse_resample.
  */
-#include "problem/axes_text.h"
+#include "problem/fields.h"
 #include "problem/resampling/resampling.h"
 #include "program/literal.h"
 
@@ -10,6 +10,26 @@ static const char *const mode_words[CONVOY_INTERPOLATIONS] = {
     [CONVOY_LINEAR] = "",
     [CONVOY_LINEAR_ALIGNED] = "aligned ",
 };
+
+/* What a text says, but for the way that positions are found. */
+typedef struct resampling_words {
+  int32_t linear, backward;
+  convoy_resampling how;
+  int64_t x[CONVOY_MAX_DIMS], y[CONVOY_MAX_DIMS];
+} resampling_words;
+
+#define AT(member) offsetof(resampling_words, member)
+static const char *const names[] = {"resample_nearest", "resample_linear", NULL};
+static const char name[] = "resample_nearest, resample_linear, or one of them with _backward";
+static const cvy_field rows[] = {
+    {CVY_FIELD_CHOICE, .at = AT(linear), .words = names, .expected = name},
+    {CVY_FIELD_FLAG, .word = "_backward", .at = AT(backward)},
+    {CVY_FIELD_WORD, .word = " ", .expected = name},
+    {CVY_FIELD_MAPS, .at = AT(x)},
+    {CVY_FIELD_EXTENTS, .word = "zhw", .at = AT(y[2]), .expected = "z, h and w as before"},
+    {CVY_FIELD_WORD, .word = " ", .expected = "a space"},
+};
+static const cvy_fields fields = {rows, CVY_COUNT(rows), AT(how.rank)};
 
 /* ----------------------------------------------------------------------------------- writing */
 
@@ -27,14 +47,13 @@ static void add_steps(const cvy_resampling_problem *p, cvy_text *to) {
 
 void cvy_resampling_print(const cvy_problem *problem, char *text, size_t size) {
   const cvy_resampling_problem *p = &problem->resampling;
+  resampling_words call = {.linear = cvy_resampling_is_linear(problem),
+                           .backward = cvy_resampling_is_backward(problem)};
   char line[CONVOY_PROBLEM_TEXT];
   cvy_text to = cvy_text_in(line, sizeof line);
-  cvy_text_add(&to, "%s n%lldc%lld", cvy_operation_of(problem)->name, (long long)p->n,
-               (long long)p->c);
-  cvy_add_extents(&to, "zhw", p->in + 3 - p->rank, p->rank);
-  cvy_text_add(&to, " ");
-  cvy_add_extents(&to, "zhw", p->out + 3 - p->rank, p->rank);
-  cvy_text_add(&to, " %s", mode_words[p->mode]);
+  cvy_resampling_spell(problem, &call.how, call.x, call.y);
+  cvy_fields_print(&fields, &call, &to);
+  cvy_text_add(&to, "%s", mode_words[p->mode]);
   add_steps(p, &to);
   line[--to.used] = '\0'; /* the blank */
   cvy_array_view_print(&p->x, "x", &to);
@@ -43,20 +62,6 @@ void cvy_resampling_print(const cvy_problem *problem, char *text, size_t size) {
 }
 
 /* ----------------------------------------------------------------------------------- reading */
-
-/* The name, and a blank behind it. */
-static bool take_name(cvy_reader *r, bool *linear, bool *backward) {
-  *linear = cvy_read_word(r, "resample_linear");
-  if (!*linear && !cvy_read_word(r, "resample_nearest")) return false;
-  *backward = cvy_read_word(r, "_backward");
-  return cvy_read_word(r, " ");
-}
-
-static void read_y(cvy_reader *r, int rank, int64_t *extents) {
-  static const char *const letters[] = {"z", "h", "w"};
-  for (int i = 0; i < rank; i++)
-    extents[i] = cvy_read_lettered(r, letters[3 - rank + i], "z, h and w as before");
-}
 
 /* A step is a scale's inverse, in float32. */
 static void read_steps(cvy_reader *r, int rank, double *scale) {
@@ -75,40 +80,28 @@ static void read_steps(cvy_reader *r, int rank, double *scale) {
 convoy_status cvy_resampling_read(const char *text, cvy_problem *out) {
   static const char behind[] = "exact or aligned, step in this order, or the end";
   char line[CONVOY_PROBLEM_TEXT + 1];
-  cvy_reader r = {line, line, NULL};
-  convoy_resampling how = CONVOY_RESAMPLING_INIT(2);
-  bool linear = false, backward = false;
-  int64_t x[CONVOY_MAX_DIMS] = {0}, y[CONVOY_MAX_DIMS] = {0};
-  size_t length = strlen(text);
-  if (length + 1 >= sizeof line)
-    return cvy_fail(CONVOY_ERR_ARGUMENT, "problem text of %zu bytes, at most %d", length,
-                    CONVOY_PROBLEM_TEXT - 1);
-  memcpy(line, text, length);
-  line[length] = ' '; /* so that every word has a blank behind it */
-  line[length + 1] = '\0';
-  cvy_read_expected(&r, take_name(&r, &linear, &backward),
-                    "resample_nearest, resample_linear, or one of them with _backward");
-  how.rank = cvy_read_maps(&r, x);
-  y[0] = x[0];
-  y[1] = x[1];
-  read_y(&r, how.rank, y + 2);
-  cvy_read_expected(&r, cvy_read_word(&r, " "), "a space");
-  how.mode = linear ? CONVOY_LINEAR : CONVOY_NEAREST;
-  if (cvy_read_word(&r, mode_words[how.mode + 1])) how.mode++;
-  if (how.mode != CONVOY_LINEAR_ALIGNED) read_steps(&r, how.rank, how.scale);
-  cvy_read_expected(&r, !*r.at, behind);
-  return r.fault ? cvy_read_failed(&r) : cvy_resampling_make(backward, &how, x, y, out);
+  resampling_words call = {.how = CONVOY_RESAMPLING_INIT(2)};
+  convoy_resampling *how = &call.how;
+  cvy_reader r;
+  convoy_status status = cvy_read_begin(text, line, &r);
+  if (status) return status;
+  cvy_fields_read(&fields, &r, &call);
+  memcpy(call.y, call.x, 2 * sizeof *call.y);
+  how->mode = call.linear ? CONVOY_LINEAR : CONVOY_NEAREST;
+  if (cvy_read_word(&r, mode_words[how->mode + 1])) how->mode++;
+  if (how->mode != CONVOY_LINEAR_ALIGNED) read_steps(&r, how->rank, how->scale);
+  if (!cvy_read_expected(&r, !*r.at, behind)) return cvy_read_failed(&r);
+  return cvy_resampling_make(call.backward, how, call.x, call.y, out);
 }
 
-/* Behind it is where parts of larger tensors lie, which no public call has words for. */
 bool cvy_resampling_parse(const char *text, cvy_problem *out) {
+  static const char *const operands[] = {"x", "y"};
   char line[CVY_EXAMPLE_TEXT];
-  cvy_text_copy(line, sizeof line, text);
-  char *end = strstr(line, ", ");
-  const char *rest = end ? text + (end - line) : "";
-  if (end) *end = '\0';
-  if (cvy_resampling_read(line, out)) return false;
-  return cvy_array_view_parse(&rest, "x", &out->resampling.x) &&
-         cvy_array_view_parse(&rest, "y", &out->resampling.y) && !*rest &&
-         cvy_resampling_legal(out);
+  cvy_array_view views[CVY_COUNT(operands)];
+  const char *rest =
+      cvy_array_views_parse(text, line, sizeof line, operands, CVY_COUNT(operands), views);
+  if (!rest || *rest || cvy_resampling_read(line, out)) return false;
+  out->resampling.x = views[0];
+  out->resampling.y = views[1];
+  return cvy_resampling_legal(out);
 }
