@@ -2,7 +2,7 @@
  * results, each a sum over depth_up terms. All extents are whole tiles, so nothing is tested.
  * Matrices are [term][row] and [term][column]; with TRANSPOSED=1 they are [row][term] and
  * [column][term], and are transposed on their way into local memory. Long sums are cut into slices
- * with one partial result each, which whoever reads them adds. */
+ * with one partial result each, which their readers add. */
 #ifndef TRANSPOSED
 #error "TRANSPOSED is missing: 0 = terms are the rows of both matrices, 1 = their columns"
 #endif

@@ -1,8 +1,9 @@
-/* An algorithm of the CPU engine: a row of src/cpu/table.c. */
+/* The algorithms of the CPU engine: what a row is, and which there are. */
 #ifndef CVY_CPU_ROW_H
 #define CVY_CPU_ROW_H
 
 #include "backend.h"
+#include "base/build_config.h"
 #include "cpu/isa/simd.h"
 #include "cpu/threads/threads.h"
 
@@ -27,20 +28,31 @@ typedef struct cvy_cpu_row {
  * cvy_cpu_row. */
 extern const cvy_algorithm *const cvy_cpu_algorithms[];
 
-extern const cvy_cpu_row cvy_cpu_depthwise;
-extern const cvy_cpu_row cvy_cpu_direct;
-extern const cvy_cpu_row cvy_cpu_fully_connected;
-extern const cvy_cpu_row cvy_cpu_implicit_gemm;
-extern const cvy_cpu_row cvy_cpu_inner_products;
-extern const cvy_cpu_row cvy_cpu_matmul;
-extern const cvy_cpu_row cvy_cpu_concatenate;
-extern const cvy_cpu_row cvy_cpu_copy;
-extern const cvy_cpu_row cvy_cpu_pool;
-extern const cvy_cpu_row cvy_cpu_resample;
-extern const cvy_cpu_row cvy_cpu_winograd;
-extern const cvy_cpu_row cvy_cpu_im2col;      /* only there with OpenBLAS, */
-extern const cvy_cpu_row cvy_cpu_matmul_blas; /* this too */
-extern const cvy_cpu_row cvy_cpu_program;
-extern const cvy_cpu_row cvy_cpu_reduce;
+/* The one list of the algorithms, preferred first: each has a row cvy_cpu_NAME. */
+#if CONVOY_HAVE_OPENBLAS
+#define CVY_CPU_BLAS_ROW(ROW, name) ROW(name)
+#else
+#define CVY_CPU_BLAS_ROW(ROW, name)
+#endif
+
+#define CVY_CPU_ROWS(ROW)            \
+  ROW(fully_connected)               \
+  ROW(depthwise)                     \
+  ROW(winograd)                      \
+  ROW(inner_products)                \
+  ROW(pool)                          \
+  ROW(copy)                          \
+  ROW(concatenate)                   \
+  ROW(resample)                      \
+  ROW(implicit_gemm)                 \
+  CVY_CPU_BLAS_ROW(ROW, im2col)      \
+  CVY_CPU_BLAS_ROW(ROW, matmul_blas) \
+  ROW(direct)                        \
+  ROW(program)                       \
+  ROW(reduce)                        \
+  ROW(matmul)
+
+#define CVY_CPU_DECLARE(name) extern const cvy_cpu_row cvy_cpu_##name;
+CVY_CPU_ROWS(CVY_CPU_DECLARE)
 
 #endif

@@ -1,4 +1,4 @@
-/* What CLBlast's products need, whoever asks for them. */
+/* What CLBlast's products need. */
 #ifndef CVY_OCL_CLBLAST_H
 #define CVY_OCL_CLBLAST_H
 

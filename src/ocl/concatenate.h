@@ -1,10 +1,9 @@
-/* ocl.concatenate: its row of the table, and its plan. */
+/* ocl.concatenate: its plan. */
 #ifndef CVY_OCL_CONCATENATE_H
 #define CVY_OCL_CONCATENATE_H
 
 #include "ocl/plan.h"
-
-extern const cvy_algorithm cvy_ocl_concatenate;
+#include "ocl/rows.h"
 
 /* Whether indices need 64 bits. */
 bool cvy_ocl_concatenate_is_wide(const cvy_problem *problem);

@@ -1,10 +1,9 @@
-/* ocl.copy: its row of the table, and its plan. */
+/* ocl.copy: its plan. */
 #ifndef CVY_OCL_COPY_H
 #define CVY_OCL_COPY_H
 
 #include "ocl/plan.h"
-
-extern const cvy_algorithm cvy_ocl_copy;
+#include "ocl/rows.h"
 
 enum { CVY_OCL_NOT_ACROSS = -1 };
 

@@ -3,8 +3,7 @@
 #define CVY_OCL_DEPTHWISE_H
 
 #include "ocl/plan.h"
-
-extern const cvy_algorithm cvy_ocl_depthwise;
+#include "ocl/rows.h"
 
 typedef struct cvy_ocl_depthwise_plan {
   bool compiled;         /* the geometry is compiled in */

@@ -3,8 +3,7 @@
 #define CVY_OCL_FEW_CHANNELS_H
 
 #include "ocl/plan.h"
-
-extern const cvy_algorithm cvy_ocl_few_channels;
+#include "ocl/rows.h"
 
 typedef struct cvy_ocl_few_channels_plan {
   int64_t channels, rows, columns; /* results per item */

@@ -3,8 +3,7 @@
 #define CVY_OCL_IM2COL_CLBLAST_H
 
 #include "ocl/plan.h"
-
-extern const cvy_algorithm cvy_ocl_im2col_clblast;
+#include "ocl/rows.h"
 
 typedef struct cvy_ocl_im2col_clblast_plan {
   bool plain;      /* 1x1 without stride and padding: the array is its own column buffer */

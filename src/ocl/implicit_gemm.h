@@ -4,8 +4,7 @@
 #define CVY_OCL_IMPLICIT_GEMM_H
 
 #include "ocl/plan.h"
-
-extern const cvy_algorithm cvy_ocl_implicit_gemm;
+#include "ocl/rows.h"
 
 /* Its parameters, in the order of its list. SLICES of forward and backward_data is the number of
  * slices of the sum, of backward_weights the number of work-groups per compute unit that the slices

@@ -3,8 +3,7 @@
 #define CVY_OCL_LONG_ROWS_H
 
 #include "ocl/plan.h"
-
-extern const cvy_algorithm cvy_ocl_long_rows;
+#include "ocl/rows.h"
 
 typedef struct cvy_ocl_long_rows_plan {
   int64_t channels;         /* per item */

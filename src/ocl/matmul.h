@@ -3,9 +3,8 @@
 #define CVY_OCL_MATMUL_H
 
 #include "ocl/plan.h"
+#include "ocl/rows.h"
 #include "problem/matmul/matmul.h"
-
-extern const cvy_algorithm cvy_ocl_matmul;
 
 typedef struct cvy_ocl_matmul_plan {
   cvy_matmul_products of;

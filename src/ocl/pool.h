@@ -1,10 +1,9 @@
-/* ocl.pool: its row of the table, and its plan. */
+/* ocl.pool: its plan. */
 #ifndef CVY_OCL_POOL_H
 #define CVY_OCL_POOL_H
 
 #include "ocl/plan.h"
-
-extern const cvy_algorithm cvy_ocl_pool;
+#include "ocl/rows.h"
 
 /* Elements of x and of y, over all maps. */
 int64_t cvy_ocl_pool_inputs(const cvy_problem *problem);

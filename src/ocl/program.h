@@ -2,9 +2,7 @@
 #ifndef CVY_OCL_PROGRAM_H
 #define CVY_OCL_PROGRAM_H
 
-#include "backend.h"
-
-extern const cvy_algorithm cvy_ocl_program;
+#include "ocl/rows.h"
 
 /* How far behind the start of a device's memory the operands of a program or reduction may begin,
  * in elements, and then its partial results, so many floats: how wide the words of generated

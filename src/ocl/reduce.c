@@ -1,7 +1,7 @@
 /* ocl.reduce: a work-group or an item reduces a piece, and where a result has several pieces a
  * second kernel puts them together. It takes what fits a device's work-groups, local memory and
  * workspace, and whose operands can be said in the arguments that every device takes. */
-#include "ocl/reduce.h"
+#include "ocl/rows.h"
 
 #include "ocl/plan.h"
 #include "ocl/program.h"

@@ -1,10 +1,9 @@
-/* ocl.resample: its row of the table, and its plan. */
+/* ocl.resample: its plan. */
 #ifndef CVY_OCL_RESAMPLE_H
 #define CVY_OCL_RESAMPLE_H
 
 #include "ocl/plan.h"
-
-extern const cvy_algorithm cvy_ocl_resample;
+#include "ocl/rows.h"
 
 typedef struct cvy_ocl_resample_plan {
   bool wide;     /* indices need 64 bits */

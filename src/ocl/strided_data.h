@@ -3,8 +3,7 @@
 #define CVY_OCL_STRIDED_DATA_H
 
 #include "ocl/plan.h"
-
-extern const cvy_algorithm cvy_ocl_strided_data;
+#include "ocl/rows.h"
 
 typedef struct cvy_ocl_strided_data_plan {
   int64_t bm, bn, bk, tm; /* of the tile; an item has 4 columns */

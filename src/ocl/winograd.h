@@ -3,8 +3,7 @@
 #define CVY_OCL_WINOGRAD_H
 
 #include "ocl/plan.h"
-
-extern const cvy_algorithm cvy_ocl_winograd;
+#include "ocl/rows.h"
 
 /* Its parameters, in the order of its list. TILE is the number of outputs per tile and axis. SLICES
  * is the number of slices of the sum; of a fused gradient of weights the number of work-groups per

@@ -15,8 +15,8 @@ typedef struct array_entry {
   uint64_t id;
   int64_t bytes;
   arena_piece *piece;
-  arena_piece view;   /* where `piece` points if it is none of the arena's: part of one, or memory
-                         that belongs to somebody else */
+  arena_piece view;   /* where `piece` points if it is none of the arena's: part of one, or
+                         foreign memory */
   array_owner *owner; /* of what it shares with others, or NULL */
   bool prepacked;     /* it may have prepacked operands */
   struct array_entry *next;

@@ -1,5 +1,5 @@
 /* Launches ocl.direct. */
-#include "ocl/direct.h"
+#include "ocl/rows.h"
 
 #include "cl/sources.h"
 #include "ocl/engine/algorithms.h"

@@ -7,7 +7,7 @@
 #include "ocl/engine/runtime/runtime.h"
 
 /* So many at a time. One more, and all of them are forgotten with their programs and the jobs that
- * use these: whoever has so many does not come back to the first. The disk cache keeps what was
+ * use these: a program with so many does not come back to the first. The disk cache keeps what was
  * compiled. */
 #define MOST_GENERATED 512
 

@@ -39,7 +39,7 @@ static convoy_status ask_allocator(cvy_device *device, arena_piece *piece) {
   return CONVOY_OK;
 }
 
-/* An unused piece: nobody has to be given it back. */
+/* An unused piece: it need not be given back. */
 static bool cut_off(device_memory *memory, arena_piece *piece) {
   if (piece->bytes > memory->lent_bytes) return false;
   piece->memory = memory->lent;

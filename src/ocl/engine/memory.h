@@ -1,4 +1,4 @@
-/* Device memory for whatever purpose: pieces of the engine's own arena, or of somebody else's
+/* Device memory for whatever purpose: pieces of the engine's own arena, or of a framework's
  * allocator while the device has one. */
 #ifndef CVY_OCL_ENGINE_MEMORY_H
 #define CVY_OCL_ENGINE_MEMORY_H
@@ -22,7 +22,7 @@ typedef struct device_memory {
 convoy_status memory_take(cvy_device *device, int64_t bytes, arena_piece **out);
 /* Scratch memory of one job, given back when that is enqueued. */
 convoy_status memory_take_briefly(cvy_device *device, int64_t bytes, arena_piece **out);
-/* The piece goes back at once: whoever gets it next comes later in the queue. NULL is allowed. */
+/* The piece goes back at once: its next user comes later in the queue. NULL is allowed. */
 void memory_give(cvy_device *device, arena_piece *piece);
 /* Bytes in use and held, with those of the allocator. */
 arena_counts memory_count(const cvy_device *device);

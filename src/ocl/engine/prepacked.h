@@ -7,7 +7,8 @@
 #include "ocl/engine/arrays.h"
 #include "ocl/engine/bindings.h"
 
-/* How an array is prepacked. Equal forms of an array that nobody wrote to have equal contents. */
+/* How an array is prepacked. Equal forms of an array that was not written to have equal contents.
+ */
 typedef struct prepacked_form {
   const cvy_algorithm *of;
   int64_t number[8]; /* all that the contents depend on but the array; unused ones are 0 */

@@ -11,8 +11,9 @@ void program_store(uint64_t key, const void *binary, size_t bytes);
 void program_forget(uint64_t key);
 /* Whether there is an entry; it may be damaged. */
 bool program_is_stored(uint64_t key);
-/* Whoever compiles an entry locks it, so that others wait for it instead of compiling it too. A
- * process that dies lets go. -1: it was not to be had within `seconds`, or there is no cache. */
+/* A process that compiles an entry locks it, so that others wait for it instead of compiling it
+ * too. A process that dies lets go. -1: it was not to be had within `seconds`, or there is no
+ * cache. */
 int program_lock(uint64_t key, double seconds);
 void program_unlock(uint64_t key, int lock);
 /* While the driver loads an entry it is on trial: one that takes the process along is found so by

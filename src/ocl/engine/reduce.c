@@ -1,5 +1,5 @@
 /* Launches ocl.reduce: a kernel that reduces pieces, and one that puts them together. */
-#include "ocl/reduce.h"
+#include "ocl/rows.h"
 
 #include "cl/sources.h"
 #include "ocl/engine/algorithms.h"

@@ -3,63 +3,20 @@
 
 #include <stdlib.h>
 
-#include "base/build_config.h"
-#include "ocl/concatenate.h"
-#include "ocl/copy.h"
-#include "ocl/depthwise.h"
-#include "ocl/direct.h"
 #include "ocl/engine/algorithms.h"
 #include "ocl/engine/capture.h"
 #include "ocl/engine/commands.h"
 #include "ocl/engine/device.h"
-#include "ocl/few_channels.h"
-#include "ocl/fully_connected.h"
-#include "ocl/im2col_clblast.h"
-#include "ocl/implicit_gemm.h"
-#include "ocl/long_rows.h"
-#include "ocl/matmul.h"
-#include "ocl/matmul_clblast.h"
-#include "ocl/pool.h"
-#include "ocl/program.h"
-#include "ocl/reduce.h"
-#include "ocl/resample.h"
-#include "ocl/strided_data.h"
-#include "ocl/winograd.h"
 
-/* Launch code by algorithm, not by row: the order is the table's business alone. */
-static const struct {
-  const cvy_algorithm *algorithm;
-  launch_fn *run;
-} launches[] = {
-    {&cvy_ocl_depthwise, run_depthwise},
-    {&cvy_ocl_fully_connected, run_fully_connected},
-    {&cvy_ocl_long_rows, run_long_rows},
-    {&cvy_ocl_few_channels, run_few_channels},
-    {&cvy_ocl_strided_data, run_strided_data},
-    {&cvy_ocl_winograd, run_winograd},
-    {&cvy_ocl_implicit_gemm, run_implicit_gemm},
-#if CONVOY_HAVE_CLBLAST
-    {&cvy_ocl_im2col_clblast, run_im2col_clblast},
-    {&cvy_ocl_matmul_clblast, run_matmul_clblast},
-#endif
-    {&cvy_ocl_direct, run_direct},
-    {&cvy_ocl_matmul, run_matmul},
-    {&cvy_ocl_pool, run_pool},
-    {&cvy_ocl_copy, run_copy},
-    {&cvy_ocl_concatenate, run_concatenate},
-    {&cvy_ocl_resample, run_resample},
-    {&cvy_ocl_program, run_program},
-    {&cvy_ocl_reduce, run_reduce},
-};
+#define LAUNCH(name) run_##name,
+static launch_fn *const launches[] = {CVY_OCL_ROWS(LAUNCH)}; /* by row of the table */
 
 #if !CONVOY_HAVE_CLBLAST
 void clblast_close(void) {}
 #endif
 
 static const cvy_algorithm *algorithm_at(int32_t row) {
-  for (int32_t i = 0; cvy_ocl_algorithms[i]; i++)
-    if (i == row) return cvy_ocl_algorithms[i];
-  return NULL;
+  return row >= 0 && row < (int32_t)CVY_COUNT(launches) ? cvy_ocl_algorithms[row] : NULL;
 }
 
 /* Whoever chose the job asked already, from the same code. Asking again costs nothing, and a wrong
@@ -112,21 +69,12 @@ static convoy_status bind_all(cvy_device *device, const cvy_job *job, const job_
   return status;
 }
 
-static convoy_status launch_job(cvy_device *device, const cvy_job *job,
-                                const cvy_algorithm *algorithm, const job_arrays *arrays) {
-  for (size_t i = 0; i < CVY_COUNT(launches); i++) {
-    if (launches[i].algorithm == algorithm)
-      return launches[i].run(device, job, arrays, arrays->scratch);
-  }
-  return CONVOY_ERR_UNSUPPORTED;
-}
-
 static convoy_status launch_and_capture(cvy_device *device, const cvy_job *job,
                                         const job_sizes *sizes, const job_arrays *arrays,
                                         int64_t scratch_bytes, captured_job **captured) {
   capture new;
   capture_begin(device, &new, job, sizes, arrays, scratch_bytes);
-  convoy_status status = launch_job(device, job, algorithm_at(job->algorithm), arrays);
+  convoy_status status = launches[job->algorithm](device, job, arrays, arrays->scratch);
   if (capture_end(device) && !status) *captured = captured_copy(&new.job);
   return status;
 }
@@ -201,7 +149,7 @@ static convoy_status run_dry(cvy_device *device, const cvy_job *job, bool for_ot
   if (status) return status;
   device->programs.dry_run = true;
   device->programs.for_others = for_others;
-  status = launch_job(device, job, algorithm_at(job->algorithm), &(job_arrays){0});
+  status = launches[job->algorithm](device, job, &(job_arrays){0}, (span){0});
   device->programs.dry_run = false;
   return status;
 }

@@ -1,4 +1,4 @@
-/* Copies between host and device are commands like any other: nobody waits here for those before
+/* Copies between host and device are commands like any other: nothing waits here for those before
  * them. The memory that they come from and go to stays as it is until they are done. */
 #include "ocl/engine/transfer.h"
 

@@ -104,7 +104,7 @@ static int enter(int device, void *context) {
   return calls.set_current(context);
 }
 
-/* ------------------------------------------------------------------------ somebody else's thread
+/* ------------------------------------------------------------------------ a framework's thread
  */
 
 /* What was recorded on it stays so, but what is done meanwhile may also wait and allocate. */

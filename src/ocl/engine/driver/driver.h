@@ -48,9 +48,9 @@ struct runtime_queue {
   const gpu_driver *driver;
   const driver_calls *calls;
   int device;
-  void *context, *stream; /* where commands go: its own, or one of somebody else */
+  void *context, *stream; /* where commands go: its own, or a framework's */
   void *own_stream;
-  bool recorded; /* somebody may have recorded launches, and carry them out later than we live */
+  bool recorded; /* a framework may have recorded launches, and carry them out later than we live */
   driver_compiler compiler;
 };
 

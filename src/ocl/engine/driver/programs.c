@@ -21,7 +21,7 @@ struct runtime_program {
 enum { JIT_MAX_REGISTERS = 0 };
 static const char registers_option[] = "-cl-nv-maxrregcount=";
 
-/* How many registers an item may have is told to whoever makes machine code, and that is the driver
+/* How many registers an item may have is told to the compiler of machine code, which is the driver
  * here. 0: it was not said. */
 static uintptr_t registers_in(const char *options) {
   const char *found = strstr(options, registers_option);

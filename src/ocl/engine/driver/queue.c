@@ -125,7 +125,7 @@ void driver_event_release(runtime_queue *queue, runtime_event *event) {
   if (!driver_enter(queue)) queue->calls->event_release(event);
 }
 
-/* ------------------------------------------------------------------------ somebody else's things
+/* ------------------------------------------------------------------------ a framework's things
  */
 
 runtime_memory *driver_memory_at(uint64_t address) {

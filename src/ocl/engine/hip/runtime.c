@@ -108,7 +108,7 @@ static int enter(int device, void *context) {
   return calls.set_device(device);
 }
 
-/* ------------------------------------------------------------------------ somebody else's thread
+/* ------------------------------------------------------------------------ a framework's thread
  */
 
 static bool visit(int32_t *device, void **mode) {

@@ -52,7 +52,7 @@ convoy_status runtime_devices(const cvy_open_options *options, int32_t enough, r
   return CONVOY_OK;
 }
 
-/* ------------------------------------------------------------------------ somebody else's thread
+/* ------------------------------------------------------------------------ a framework's thread
  */
 
 void runtimes_visit(cvy_visit *out) {

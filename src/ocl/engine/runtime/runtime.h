@@ -3,7 +3,7 @@
  *
  * Handles are the runtime's own. Functions that return a code return 0, or an error of the runtime
  * below 0, which `error_name` and `fail` know; where they return a handle, NULL comes with a code.
- * Whoever calls one does so on one thread at a time. */
+ * Calls come from one thread at a time. */
 #ifndef CVY_OCL_ENGINE_RUNTIME_H
 #define CVY_OCL_ENGINE_RUNTIME_H
 
@@ -73,7 +73,7 @@ struct runtime {
   runtime_memory *(*pin)(runtime_queue *queue, void *memory, int64_t bytes, int32_t *code);
   void (*unpin)(runtime_queue *queue, runtime_memory *pinned, void *memory);
 
-  /* The handle of memory that somebody else has on the device, by its address there, and the stream
+  /* The handle of foreign memory on the device, by its address there, and the stream
    * that commands go into from now on; if `ordered`, behind all that came before. And whether what
    * goes into a stream is recorded. NULL: the runtime knows neither. */
   runtime_memory *(*memory_at)(uint64_t address);
