@@ -1,15 +1,17 @@
-/* fused_generate LOOPS PROGRAMS: makes C of the named programs (program/named.h), of the gradients
- * that they ask for, and of the planned ones (planned.h). LOOPS gets a function per program in the
- * words of vector.h, which loops_body.h includes; PROGRAMS the table by which they are found. Run
- * by the build. */
+/* fused_generate LOOPS PROGRAMS PLANNED...: makes C of the named programs (program/named.h), of the
+ * gradients that they ask for, and of the lists PLANNED: of what the planner makes of batch norms,
+ * activations, their gradients and optimizers that follow one another in networks, as
+ * scripts/planned_programs.py writes it. LOOPS gets a function per program in the words of
+ * vector.h, which loops_body.h includes; PROGRAMS the table by which they are found. Run by the
+ * build. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "cpu/program/planned.h"
 #include "cpu/program/simd.h"
+#include "program/named.h"
 
-enum { MOST = 256 };
+enum { MOST = 256, LINE = 4096 };
 
 static const char *current; /* name */
 static cvy_fused_program known[MOST];
@@ -139,37 +141,51 @@ static void add_named(FILE *loops, FILE *programs, const cvy_named_program *name
   add_gradient(loops, programs, &fused, wanted, ~0u, gradient_name);
 }
 
-static void add_planned(FILE *loops, FILE *programs, const cvy_planned_program *planned) {
+/* A line has names of the inputs that are one number for a run of elements, a colon, and a program.
+ * An input called share is one of them; it stands for a constant of any value, and is the last. */
+static void add_planned(FILE *loops, FILE *programs, char *line) {
   cvy_fused_program fused;
   cvy_program_names names;
   cvy_reduction how;
+  char *text = strstr(line, ": ");
   memset(&fused, 0, sizeof fused);
-  if (cvy_reduction_parse(planned->text, &fused.program, &how, &names)) give_up(cvy_last_error());
-  uint32_t given = cvy_named_inputs(planned->constant, &fused.program, &names);
-  if (given && given != 1u << (fused.program.inputs - 1)) give_up("the constant is not the last");
-  fused.given = given != 0;
-  fused.single = cvy_named_inputs(planned->numbers, &fused.program, &names) | given;
-  add(loops, programs, &fused, planned->text);
+  if (!text) give_up("a line without a colon");
+  *text = '\0';
+  text += strlen(": ");
+  if (cvy_reduction_parse(text, &fused.program, &how, &names)) give_up(cvy_last_error());
+  fused.single = cvy_named_inputs(line, &fused.program, &names);
+  fused.given = strcmp(names.input[fused.program.inputs - 1], "share") == 0;
+  add(loops, programs, &fused, text);
+}
+
+static void add_list(FILE *loops, FILE *programs, const char *path) {
+  char line[LINE];
+  FILE *list = open_or_give_up(path, "r");
+  current = path;
+  while (fgets(line, sizeof line, list)) {
+    size_t length = strcspn(line, "\n");
+    if (!line[length]) give_up("a line is too long");
+    line[length] = '\0';
+    if (line[0] != '#') add_planned(loops, programs, line);
+  }
+  fclose(list);
 }
 
 int main(int argc, char **argv) {
-  if (argc != 3) {
-    fprintf(stderr, "usage: %s LOOPS PROGRAMS\n", argv[0]);
+  if (argc < 3) {
+    fprintf(stderr, "usage: %s LOOPS PROGRAMS PLANNED...\n", argv[0]);
     return EXIT_FAILURE;
   }
   FILE *loops = open_or_give_up(argv[1], "w"), *programs = open_or_give_up(argv[2], "w");
   static const char *const origin =
-      "/* Made of src/program/named.c and src/cpu/program/planned.c. */\n";
+      "/* Made of src/program/named.c and src/cpu/program/planned_*.txt. */\n";
   fputs(origin, loops);
   fputs(origin, programs);
   for (int i = 0; i < cvy_named_count; i++) {
     current = cvy_named_programs[i].name;
     add_named(loops, programs, &cvy_named_programs[i]);
   }
-  for (int i = 0; i < cvy_planned_count; i++) {
-    current = cvy_planned_programs[i].text;
-    add_planned(loops, programs, &cvy_planned_programs[i]);
-  }
+  for (int i = 3; i < argc; i++) add_list(loops, programs, argv[i]);
   fprintf(loops, "\nstatic cvy_fused_loop *const fused_loops[] = {\n");
   for (int i = 0; i < count; i++) fprintf(loops, "    fused_loop_%d,\n", i);
   fprintf(loops, "};\n");

@@ -151,7 +151,7 @@ static void piece_side_by_side(const reduce_job *j, const thread_memory *b, int6
 }
 
 /* Results first, then pieces: a channel's piece lies behind the one of the channel before it, and
- * whoever reads memory in its order does not wait for it. */
+ * a loop that reads memory in its order does not wait for it. */
 static void run_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const reduce_job *j = arg;
   thread_memory b = memory_at(j, slot);

@@ -5,8 +5,8 @@
  *   for each plane, row or whatever else lies in one piece:
  *     cvy_program_run(&plan, &(cvy_program_arrays){.input = ..., .result = ..., .count = ...});
  *
- * A program of program/named.c or planned.c, with the same inputs being one number, runs as one
- * loop; all others are interpreted, a loop per vector instruction over blocks that stay in the
+ * A program of program/named.c or of planned_*.txt, with the same inputs being one number, runs as
+ * one loop; all others are interpreted, a loop per vector instruction over blocks that stay in the
  * first-level cache. Either way the bits are those of cvy_program_element, denormal numbers
  * excepted. */
 #ifndef CVY_CPU_PROGRAM_RUN_H

@@ -77,7 +77,8 @@ extern const cvy_program_simd cvy_program_simd_avx512;
 /* The set that cvy_simd_best() names. */
 const cvy_program_simd *cvy_program_simd_best(void);
 
-/* The programs that were compiled ahead (program/named.h, planned.h), in the order of the loops. */
+/* The programs that were compiled ahead (program/named.h, planned_*.txt), in the order of the
+ * loops. */
 typedef struct cvy_fused_program {
   cvy_program program;
   uint32_t single; /* bits of the inputs that are one number */
