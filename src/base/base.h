@@ -26,7 +26,7 @@ const char *cvy_status_name(convoy_status status);
 /* One line to the log, no newline. Any thread. */
 void cvy_log(convoy_log_level level, const char *format, ...) CVY_PRINTF(2, 3);
 bool cvy_log_wanted(convoy_log_level level);
-/* Whether lines go to a terminal, where somebody may be waiting for the next one. */
+/* Whether lines go to a terminal, where a person may be waiting for the next one. */
 bool cvy_log_is_watched(void);
 void cvy_set_log(convoy_log_fn *fn, void *user, convoy_log_level level);
 /* Reads the environment anew: ERR_ARGUMENT if CONVOY_LOG is set and no level; which process of a

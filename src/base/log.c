@@ -118,7 +118,7 @@ static void print(const char *head, const char *line) {
   pthread_sigmask(SIG_SETMASK, &before, NULL);
 }
 
-/* Where nobody says otherwise: for people, who look at it days later and at several processes in
+/* Without a callback: for people, who look at it days later and at several processes in
  * one. */
 static void write_line(const char *line) {
   char head[64], date[24];

@@ -82,9 +82,9 @@ struct convoy_context {
   uint64_t last_ticket;   /* the device has accepted commands up to here */
   uint64_t faults_met;    /* by which what the device was told once may have got lost */
   uint64_t last_plan;     /* number of the newest plan that the device was given */
-  uint64_t stream;        /* of somebody else, where its commands go, ... */
+  uint64_t stream;        /* a framework's, where its commands go, ... */
   bool has_stream;        /* ...if there is one */
-  uint64_t foreign_moves; /* how often tensors have got other memory of somebody else's */
+  uint64_t foreign_moves; /* how often tensors have got other foreign memory */
   int64_t step;           /* of the training, from convoy_mark_step */
   volatile int interrupt;
   uint64_t seed, draws; /* of random numbers, and operations that have had some since it was set */

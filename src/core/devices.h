@@ -14,9 +14,9 @@ typedef struct cvy_survey {
   int32_t index[CVY_MOST_DEVICES]; /* among its backend's */
   cvy_facts facts[CVY_MOST_DEVICES];
   int32_t count;
-  bool asked;           /* false: the name means the CPU engine, so nobody else was */
+  bool asked;           /* false: the name means the CPU engine, so no other backend was */
   convoy_status failed; /* a backend could not be asked, for the first such reason; else OK */
-  char why[320];        /* that reason, or that nobody was asked; else "" */
+  char why[320];        /* that reason, or that none was asked; else "" */
 } cvy_survey;
 
 /* All that the name in `options` could mean: where that is the CPU engine, no other backend is

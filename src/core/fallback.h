@@ -1,5 +1,5 @@
-/* The CPU engine in place of the device that was asked for: since when, and why. Nobody shall train
- * so for weeks after one line of log, so it is said again every hour. */
+/* The CPU engine in place of the device that was asked for: since when, and why. No training shall
+ * go on so for weeks after one line of log, so it is said again every hour. */
 #ifndef CVY_FALLBACK_H
 #define CVY_FALLBACK_H
 

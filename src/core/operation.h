@@ -14,7 +14,7 @@ convoy_status cvy_operate_tensors(convoy_context *context, const cvy_problem *pr
                                   const convoy_tensor *const in[], convoy_tensor *const out[],
                                   convoy_run *run);
 
-/* On memory of somebody else on the device, by addresses, in a stream of his; as convoy_enqueue. */
+/* On foreign memory on the device, by addresses, in its owner's stream; as convoy_enqueue. */
 typedef struct cvy_elsewhere {
   uint64_t stream;
   uint64_t in[CVY_MAX_INPUTS], out[CVY_MAX_OUTPUTS];

@@ -27,42 +27,38 @@ static const word verify_words[] = {{"sample", CONVOY_VERIFY_SAMPLE},
 /* A number option. 0 in the struct means: not given. */
 typedef struct number {
   const char *field, *env;
+  size_t given, given_bytes; /* where it is in convoy_options: 4 or 8 bytes */
+  size_t out, out_bytes;     /* and in cvy_options: also a bool, which says whether it is on */
   int64_t high, fallback;
   const word *words; /* NULL: the environment holds a number */
   const char *allowed;
 } number;
 
-enum {
-  ISOLATION,
-  FAILOVER,
-  TUNE,
-  VERIFY,
-  THREADS,
-  WORKSPACE_LIMIT,
-  MEMORY_LIMIT,
-  NAN_WATCH,
-  HISTORY_LIMIT,
-  WINOGRAD,
-  REQUIRE_DEVICE,
-  NUMBERS
-};
+#define PLACES(field, to)                                                                        \
+  offsetof(convoy_options, field), sizeof((convoy_options){0}.field), offsetof(cvy_options, to), \
+      sizeof((cvy_options){.device = ""}.to)
 
-static const number numbers[NUMBERS] = {
-    [ISOLATION] = {"isolation", "CONVOY_ISOLATION", 3, CONVOY_ISOLATION_PROCESS, isolation_words,
-                   "process, none or caller"},
-    [FAILOVER] = {"failover", "CONVOY_FAILOVER", 2, CONVOY_ON, switch_words, "0, 1, off or on"},
-    [TUNE] = {"tune", "CONVOY_TUNE", 2, CONVOY_ON, switch_words, "0, 1, off or on"},
-    [VERIFY] = {"verify", "CONVOY_VERIFY", 3, CONVOY_VERIFY_SAMPLE, verify_words,
-                "all, sample or off"},
-    [THREADS] = {"threads", "CONVOY_THREADS", 4096, 0, NULL, NULL},
-    [NAN_WATCH] = {"nan_watch", "CONVOY_NAN_WATCH", 2, CONVOY_NO, switch_words, "0, 1, off or on"},
-    [HISTORY_LIMIT] = {"history_limit", "CONVOY_HISTORY_LIMIT", INT64_MAX, 1LL << 30, NULL, NULL},
-    [WINOGRAD] = {"winograd", "CONVOY_WINOGRAD", 2, CONVOY_ON, switch_words, "0, 1, off or on"},
-    [REQUIRE_DEVICE] = {"require_device", "CONVOY_REQUIRE_DEVICE", 2, CONVOY_NO, switch_words,
-                        "0, 1, off or on"},
-    [WORKSPACE_LIMIT] = {"workspace_limit", "CONVOY_WORKSPACE_LIMIT", INT64_MAX, 1LL << 30, NULL,
-                         NULL},
-    [MEMORY_LIMIT] = {"memory_limit", "CONVOY_MEMORY_LIMIT", INT64_MAX, 0, NULL, NULL},
+static const char either[] = "0, 1, off or on";
+
+static const number numbers[] = {
+    {"isolation", "CONVOY_ISOLATION", PLACES(isolation, open.isolation), 3,
+     CONVOY_ISOLATION_PROCESS, isolation_words, "process, none or caller"},
+    {"failover", "CONVOY_FAILOVER", PLACES(failover, failover), 2, CONVOY_ON, switch_words, either},
+    {"tune", "CONVOY_TUNE", PLACES(tune, tune), 2, CONVOY_ON, switch_words, either},
+    {"verify", "CONVOY_VERIFY", PLACES(verify, verify), 3, CONVOY_VERIFY_SAMPLE, verify_words,
+     "all, sample or off"},
+    {"threads", "CONVOY_THREADS", PLACES(threads, open.threads), 4096, 0, NULL, NULL},
+    {"workspace_limit", "CONVOY_WORKSPACE_LIMIT", PLACES(workspace_limit, open.workspace_limit),
+     INT64_MAX, 1LL << 30, NULL, NULL},
+    {"memory_limit", "CONVOY_MEMORY_LIMIT", PLACES(memory_limit, open.memory_limit), INT64_MAX, 0,
+     NULL, NULL},
+    {"nan_watch", "CONVOY_NAN_WATCH", PLACES(nan_watch, nan_watch), 2, CONVOY_NO, switch_words,
+     either},
+    {"history_limit", "CONVOY_HISTORY_LIMIT", PLACES(history_limit, history_limit), INT64_MAX,
+     1LL << 30, NULL, NULL},
+    {"winograd", "CONVOY_WINOGRAD", PLACES(winograd, winograd), 2, CONVOY_ON, switch_words, either},
+    {"require_device", "CONVOY_REQUIRE_DEVICE", PLACES(require_device, require_device), 2,
+     CONVOY_NO, switch_words, either},
 };
 
 static convoy_status from_words(const number *row, int64_t *value) {
@@ -88,6 +84,30 @@ static convoy_status resolve_number(const number *row, int64_t given, int64_t *v
   int64_t from_env = 0; /* 0 there means the same as in the struct */
   if (!cvy_env_int(row->env, 0, row->high, &from_env)) return CONVOY_ERR_ARGUMENT;
   if (from_env) *value = from_env;
+  return CONVOY_OK;
+}
+
+static int64_t number_at(const void *at, size_t bytes) {
+  return bytes == sizeof(int64_t) ? *(const int64_t *)at : *(const int32_t *)at;
+}
+
+static void set_number(void *at, size_t bytes, int64_t value) {
+  if (bytes == sizeof(bool))
+    *(bool *)at = value == CONVOY_ON;
+  else if (bytes == sizeof(int32_t))
+    *(int32_t *)at = (int32_t)value;
+  else
+    *(int64_t *)at = value;
+}
+
+static convoy_status resolve_numbers(const convoy_options *options, cvy_options *out) {
+  for (size_t i = 0; i < CVY_COUNT(numbers); i++) {
+    const number *row = &numbers[i];
+    int64_t value = 0, given = number_at((const char *)options + row->given, row->given_bytes);
+    convoy_status status = resolve_number(row, given, &value);
+    if (status) return status;
+    set_number((char *)out + row->out, row->out_bytes, value);
+  }
   return CONVOY_OK;
 }
 
@@ -125,7 +145,7 @@ static convoy_status check_others(void) {
   return status;
 }
 
-/* A name without the blanks around it, which nobody means to be part of it; how long it is. */
+/* A name without the blanks around it, which are not meant to be part of it; how long it is. */
 static const char *trimmed(const char *text, size_t *length) {
   static const char blanks[] = " \t\n\v\f\r";
   text += strspn(text, blanks);
@@ -163,36 +183,9 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
                     "options.reserved is %d, reserved2 %d and reserved3 %d, not 0",
                     (int)options.reserved, (int)options.reserved2, (int)options.reserved3);
   }
-  const int64_t fields[NUMBERS] = {[ISOLATION] = options.isolation,
-                                   [FAILOVER] = options.failover,
-                                   [TUNE] = options.tune,
-                                   [THREADS] = options.threads,
-                                   [VERIFY] = options.verify,
-                                   [NAN_WATCH] = options.nan_watch,
-                                   [HISTORY_LIMIT] = options.history_limit,
-                                   [WINOGRAD] = options.winograd,
-                                   [REQUIRE_DEVICE] = options.require_device,
-                                   [WORKSPACE_LIMIT] = options.workspace_limit,
-                                   [MEMORY_LIMIT] = options.memory_limit};
-  int64_t values[NUMBERS];
-  for (int i = 0; i < NUMBERS; i++) {
-    convoy_status status = resolve_number(&numbers[i], fields[i], &values[i]);
-    if (status) return status;
-  }
-  out->failover = values[FAILOVER] == CONVOY_ON;
-  out->tune = values[TUNE] == CONVOY_ON;
-  out->winograd = values[WINOGRAD] == CONVOY_ON;
-  out->require_device = values[REQUIRE_DEVICE] == CONVOY_ON;
-  out->nan_watch = values[NAN_WATCH] == CONVOY_ON;
-  out->verify = (convoy_verify)values[VERIFY];
-  out->history_limit = values[HISTORY_LIMIT];
-  out->open.isolation = (int32_t)values[ISOLATION];
-  out->open.threads = (int32_t)values[THREADS];
   out->open.team = options.team;
-  out->open.workspace_limit = values[WORKSPACE_LIMIT];
-  out->open.memory_limit = values[MEMORY_LIMIT];
-
-  convoy_status status = resolve_compile_workers(&out->compile_workers);
+  convoy_status status = resolve_numbers(&options, out);
+  if (!status) status = resolve_compile_workers(&out->compile_workers);
   if (!status) status = cvy_passes_parse(cvy_env("CONVOY_GRAPH_PASSES"), &out->graph_passes);
   if (!status) status = check_others();
   if (!status) status = resolve_budget(options.device_wait_budget, &out->wait_budget);

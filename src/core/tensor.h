@@ -29,7 +29,7 @@ static inline cvy_shape cvy_tensor_shape(const convoy_tensor *tensor) {
 /* All with the context's lock held. */
 convoy_status cvy_tensor_new(convoy_context *context, convoy_dtype dtype, int32_t dims,
                              const int64_t *shape, convoy_tensor **out);
-/* Over memory of somebody else on the device, `bytes` at `address`. */
+/* Over foreign memory on the device, `bytes` at `address`. */
 convoy_status cvy_tensor_wrap(convoy_context *context, convoy_dtype dtype, int32_t dims,
                               const int64_t *shape, uint64_t address, int64_t bytes,
                               convoy_tensor **out);

@@ -144,7 +144,7 @@ static bool is_output_already(const cvy_composition *c, const convoy_tensor *out
   return false;
 }
 
-/* Results in memory of somebody else are written there, and so are never taken back. */
+/* Results in foreign memory are written there, and so are never taken back. */
 static convoy_tensor *itself(cvy_composition *c, convoy_tensor *output) {
   cvy_own *own = add(c);
   if (!own) return NULL;

@@ -1,6 +1,7 @@
-/* A doorbell on a futex. Nobody spins before sleeping: with all cores busy, which is how trainers
- * run, who spins keeps the other side from its core. Measured on two busy cores, command and answer
- * took 9 to 12 us without and 50 us with 20 us of spinning. Who lingers yields instead. */
+/* A doorbell on a futex. No thread spins before sleeping: with all cores busy, which is how
+ * trainers run, who spins keeps the other side from its core. Measured on two busy cores, command
+ * and answer took 9 to 12 us without and 50 us with 20 us of spinning. Who lingers yields instead.
+ */
 #include <linux/futex.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -16,7 +17,7 @@ uint32_t cvy_doorbell_seen(cvy_doorbell *bell) {
 void cvy_doorbell_ring(cvy_doorbell *bell) {
   atomic_fetch_add(&bell->count, 1);
   /* Only who waits takes itself off: a ring that did so could take off one who came between its two
-   * steps, and has seen the new count, and the next ring would wake nobody. */
+   * steps, and has seen the new count, and the next ring would wake no thread. */
   if (atomic_load(&bell->sleepers) == 0) return;
   syscall(SYS_futex, &bell->count, FUTEX_WAKE, INT32_MAX, NULL, NULL, 0);
 }

@@ -1,4 +1,4 @@
-/* Files are opened and read. What is there may be anything: whoever can write to the folder may
+/* Files are opened and read. What is there may be anything: a user who can write to the folder may
  * have put a FIFO, a device or a link into a file's place. */
 #include <errno.h>
 #include <fcntl.h>

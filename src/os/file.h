@@ -10,14 +10,14 @@
 convoy_status cvy_io_error(const char *what, const char *path);
 /* ERR_IO unless it is a regular file, with what it is instead. */
 convoy_status cvy_file_check_kind(const char *path, const struct stat *about);
-/* By the convention of user private groups the group of a user's own number is nobody else's. With
- * a umask of 002, which goes with it, whatever he makes is writable for that group. */
+/* By the convention of user private groups the group of a user's own number is the user's alone.
+ * With a umask of 002, which goes with it, whatever he makes is writable for that group. */
 bool cvy_file_has_private_group(const struct stat *about);
 
 /* ----------------------------------------------------------------------------- links.c */
 
 /* Replaces the path of a symbolic link by that of what it leads to, through all further ones,
- * whether there is anything. ERR_IO for links that lead in a circle, and for one that somebody else
+ * whether there is anything. ERR_IO for links that lead in a circle, and for one that another user
  * has put into a folder for all, such as /tmp. */
 convoy_status cvy_file_follow(char *path, size_t size);
 /* The same for one link, if it is one. */

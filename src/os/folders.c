@@ -9,7 +9,7 @@
 
 static pthread_once_t started = PTHREAD_ONCE_INIT;
 static char start[4096];
-static _Thread_local const char *given; /* to whoever comes first */
+static _Thread_local const char *given; /* to the first caller */
 
 static void find_start(void) {
   if (given)
@@ -78,7 +78,7 @@ static convoy_status find(const place *of, const char *part, char *path, size_t 
                   sizeof name - 1);
 }
 
-/* Whoever may write to the outer folder may put another into the place of the inner one. */
+/* A user who may write to the outer folder may put another into the place of the inner one. */
 static convoy_status find_checked(const place *of, const char *part, const char *file, char *path,
                                   size_t size) {
   convoy_status status = find(of, "", path, size);

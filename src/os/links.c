@@ -21,8 +21,8 @@ static bool read_link(const char *path, char *text, size_t size, struct stat *ab
   return true;
 }
 
-/* Whoever may put links into a folder for all could have Convoy write wherever its user may. Linux
- * has the same rule for links that it follows itself (fs.protected_symlinks). */
+/* A user who may put links into a folder for all could have Convoy write wherever its user may.
+ * Linux has the same rule for links that it follows itself (fs.protected_symlinks). */
 static bool is_planted(const char *folder, const struct stat *link) {
   struct stat about;
   if (link->st_uid == geteuid() || link->st_uid == 0) return false;

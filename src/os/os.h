@@ -101,7 +101,7 @@ convoy_status cvy_file_open_data(const char *path, int *fd, int64_t *bytes);
 /* Reads all of these bytes of an open file; ERR_IO, also where it ends before. */
 convoy_status cvy_file_read_at(int fd, const char *path, int64_t offset, void *bytes, size_t count);
 void cvy_file_close(int fd);
-/* The first lines of files that may block whoever reads them, such as those of a hung driver:
+/* The first lines of files that may block their readers, such as those of a hung driver:
  * another process reads, for at most `seconds`. Each line begins with the path and a colon. */
 void cvy_file_peek(const char *const paths[], int count, double seconds, char *text, size_t size);
 

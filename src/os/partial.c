@@ -1,7 +1,7 @@
 /* Files while they are written. In the folder where they get their names they bear those of a short
- * row of Convoy's own, under a lock. A process that is killed lets go of the lock: whoever writes
- * in that folder next removes the file. So no folder has to be listed, and however often a process
- * is killed, no more files are left than were being written at the same time. */
+ * row of Convoy's own, under a lock. A process that is killed lets go of the lock: the process that
+ * writes in that folder next removes the file. So no folder has to be listed, and however often a
+ * process is killed, no more files are left than were being written at the same time. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "os/file.h"
 
 #define NAME ".convoy-saving-%d" /* docs/state.md has it too */
-/* Others in the same folder have the first names; beyond the longest gap nobody is looked for. */
+/* Others in the same folder have the first names; beyond the longest gap none is looked for. */
 enum { MOST_AT_ONCE = 4096, LONGEST_GAP = 8 };
 
 static bool name(const char *beside, int number, char *path, size_t size) {
@@ -31,7 +31,7 @@ static int open_left(const char *path) {
   return cvy_fd_above(fd);
 }
 
-/* Whoever has the lock looks whether the name still means the file: its writer, or somebody who
+/* The process with the lock looks whether the name still means the file: its writer, or one that
  * removed it, may have been faster. */
 static bool is_left(int fd, const char *path) {
   struct stat about, named;
@@ -52,7 +52,7 @@ static bool clear(const char *path) {
 /* -------------------------------------------------------------------------------------- own */
 
 /* Until the lock is there, another may take the file for one that was left. Where the file system
- * has no locks, nobody gets any, and what is left stays. */
+ * has no locks, no process gets any, and what is left stays. */
 static bool is_kept(int fd) {
   struct stat about;
   if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK) return false;

@@ -1,4 +1,4 @@
-/* Files that may block whoever reads them. A process of its own reads: if it is never heard of
+/* Files that may block their readers. A process of its own reads: if it is never heard of
  * again, nothing of this one waits for it, not even its exit. */
 #include <errno.h>
 #include <fcntl.h>

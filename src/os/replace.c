@@ -107,7 +107,7 @@ typedef struct manner {
   mode_t fresh; /* of a file that was not there, less the umask */
 } manner;
 
-/* Nobody but the user may write to Convoy's own files, whatever the umask is: they would not be
+/* Only the user may write to Convoy's own files, whatever the umask is: they would not be
  * read again. */
 static const manner users = {true, true, true, 0666}, own = {false, true, true, 0644},
                     cached = {false, false, false, 0644};

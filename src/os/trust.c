@@ -1,6 +1,6 @@
-/* Whose code is run. Whoever could have put another library into the place of this one can do in
+/* Whose code is run. A user who could have put another library into the place of this one can do in
  * this process what they like. So what the library loads and starts may be theirs too, and this
- * user's and root's, but nobody else's (docs/decisions/049-whose-code-is-run.md). */
+ * user's and root's, but no others (docs/decisions/049-whose-code-is-run.md). */
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 
 #include "os/file.h"
 
-/* Who else may write to it. In a folder with the sticky bit nobody takes away what is others'. */
+/* Who else may write to it. In a folder with the sticky bit users take away only what is theirs. */
 static mode_t open_to(const struct stat *about) {
   const bool sticky = S_ISDIR(about->st_mode) && (about->st_mode & S_ISVTX);
   return sticky ? 0 : about->st_mode & (S_IWGRP | S_IWOTH);

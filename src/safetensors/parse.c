@@ -272,7 +272,7 @@ static int by_name(const void *a, const void *b) {
   return strcmp(((const cvy_saved *)a)->name, ((const cvy_saved *)b)->name);
 }
 
-/* Of a type that is not known nobody can say. */
+/* The size of a type that is not known cannot be told. */
 static convoy_status check_size(const cvy_saved *tensor) {
   int64_t bytes = cvy_safetensors_dtype_bytes(tensor->dtype);
   bool empty = false, fits = true;

@@ -24,8 +24,8 @@ static const cvy_store *store_of(const convoy_context *context, uint64_t ticket)
   return found;
 }
 
-/* What failed, and how it was carried out; NULL where nobody knows. Of many operations that are one
- * command the device says which it was. */
+/* What failed, and how it was carried out; NULL where that is not known. Of many operations that
+ * are one command the device says which it was. */
 static const cvy_problem *operation_of(const convoy_context *context, const cvy_store *store,
                                        const cvy_choice **choice) {
   const cvy_node *node = store ? store->history : NULL;
@@ -50,7 +50,7 @@ static cvy_level level_of(const convoy_context *context, const cvy_choice *choic
 
 void cvy_attribute_to(convoy_context *context, const cvy_problem *problem, const cvy_choice *choice,
                       convoy_status status, const char *sentence) {
-  /* A lack of memory, or of understanding between the processes, is nobody's fault. */
+  /* A lack of memory, or of understanding between the processes, is no algorithm's fault. */
   bool is_nobodys = status == CONVOY_ERR_MEMORY || status == CONVOY_ERR_IO;
   if (!context->chooser.fault_limit || is_nobodys) return;
   const cvy_engine *engine = &context->device;

@@ -1,13 +1,13 @@
 /* The black box: what can still be read when the machine itself went down.
  *
  * An in-use marker, one small file in the state folder, is there as long as a device is open, and
- * is written anew once a minute. Whoever opens a device later and finds a marker of an earlier
- * boot, and nothing that shows that the machine outlived the trainer (faults/judge.h), knows that
- * the machine stopped while that device was in use; after two of them it is not opened any more.
- * While a kernel (an algorithm with its parameters for one operation) runs for the first time since
- * the device was opened, the marker names it; found after another boot, that algorithm is not used
- * on this device any more. A power cut leaves the same traces, so they can be cleared: `convoy
- * health --clear`. */
+ * is written anew once a minute. A trainer that opens a device later and finds a marker of an
+ * earlier boot, and nothing that shows that the machine outlived the trainer (faults/judge.h),
+ * knows that the machine stopped while that device was in use; after two of them it is not opened
+ * any more. While a kernel (an algorithm with its parameters for one operation) runs for the first
+ * time since the device was opened, the marker names it; found after another boot, that algorithm
+ * is not used on this device any more. A power cut leaves the same traces, so they can be cleared:
+ * `convoy health --clear`. */
 #ifndef CVY_BLACKBOX_H
 #define CVY_BLACKBOX_H
 

@@ -13,8 +13,8 @@ typedef struct cvy_crashes {
   int32_t barred_count;
 } cvy_crashes;
 
-/* Keeps what a marker of an earlier boot says; `path` names the marker. Once, whoever else does the
- * same at the same time. False if it could not be kept. */
+/* Keeps what a marker of an earlier boot says; `path` names the marker. Once, however many
+ * processes do the same at the same time. False if it could not be kept. */
 bool cvy_crashes_add(const char *path, const cvy_marker *marker);
 /* What there is for a device with its driver. */
 void cvy_crashes_load(const convoy_device_info *info, cvy_crashes *out);

@@ -43,7 +43,7 @@ static void add_unwritten(cvy_fault_table *to, const cvy_fault_table *mine) {
   }
 }
 
-/* Changes the file while nobody else does: adds what it lacks of `mine`, or forgets `device`'s
+/* Changes the file while no other process does: adds what it lacks of `mine`, or forgets `device`'s
  * where `mine` is NULL. `out` gets what the file has then. */
 static convoy_status change(const cvy_fault_table *mine, const char *device, cvy_fault_table *out) {
   cvy_state_file at;

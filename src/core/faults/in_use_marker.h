@@ -1,5 +1,5 @@
-/* The text of an in-use marker. It may have been written by another version, or by nobody we
- * know. */
+/* The text of an in-use marker. It may have been written by another version, or by a program that
+ * is not Convoy. */
 #ifndef CVY_IN_USE_MARKER_H
 #define CVY_IN_USE_MARKER_H
 

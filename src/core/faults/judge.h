@@ -1,5 +1,5 @@
-/* What the markers mean that others left behind: that somebody uses a device just now, that
- * somebody was killed, or that the machine went down while the device was in use. docs/failover.md
+/* What the markers mean that others left behind: that a device is in use just now, that
+ * a trainer was killed, or that the machine went down while the device was in use. docs/failover.md
  * has the rule. */
 #ifndef CVY_JUDGE_H
 #define CVY_JUDGE_H

@@ -14,7 +14,7 @@ convoy_status cvy_marker_path(const cvy_marker *marker, unsigned number, char *p
 convoy_status cvy_marker_read(const char *path, cvy_marker *out);
 
 /* Calls `visit` for the markers in a folder ("/running"), `most` of them at most, in order of their
- * names. Files with names of another pattern are nobody's business; one line of log says what is
+ * names. Files with names of another pattern are left alone; one line of log says what is
  * wrong with the first of those that are no markers in spite of their names, and how many there
  * are. They stay. */
 typedef void cvy_marker_fn(void *user, const char *path, const cvy_marker *marker);

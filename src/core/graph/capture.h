@@ -53,10 +53,10 @@ void cvy_capture_set(cvy_capture *capture, convoy_tensor *tensor, int32_t value)
 convoy_status cvy_capture_reserve(cvy_capture *capture, int32_t tensors);
 /* `to` stands for what `from` does, which goes on to do so. ERR_MEMORY. */
 convoy_status cvy_capture_copy(cvy_capture *capture, convoy_tensor *from, convoy_tensor *to);
-/* The tensor, which is written, stands for what another one does; that one is nobody's any more. */
+/* The tensor, which is written, stands for what another one does; that one is not used any more. */
 void cvy_capture_hand_over(cvy_capture *capture, const convoy_tensor *from, convoy_tensor *to);
 /* Takes back what was noted last, so that so many nodes and values are left. What has been written
- * meanwhile must be nobody's. */
+ * meanwhile must be no tensor's. */
 void cvy_capture_shorten(cvy_capture *capture, int32_t nodes, int32_t values);
 /* Gradients do not go through what the tensor stands for, which is a result. */
 void cvy_capture_detach(cvy_capture *capture, const convoy_tensor *tensor);

@@ -123,7 +123,7 @@ static convoy_status send(convoy_context *context, void *user, uint64_t number) 
 
 /* --------------------------------------------------------------------------------------- asking */
 
-/* What has no images needs more than jobs, and memory of somebody else may change while others use
+/* What has no images needs more than jobs, and foreign memory may change while others use
  * it. */
 static convoy_status check(const convoy_context *context, const cvy_plan *plan) {
   if (!cvy_backend_takes(context->device.backend, CVY_PLAN_RUN))

@@ -1,4 +1,4 @@
-/* What is checked before a run on somebody else's memory, and what has to be done behind it. */
+/* What is checked before a run on foreign memory, and what has to be done behind it. */
 #include "core/graph/foreign_graph.h"
 
 #include <stdlib.h>
@@ -119,7 +119,7 @@ convoy_status cvy_foreign_graph_recording(const convoy_graph *graph, bool *recor
 
 /* ------------------------------------------------------------------------------------- landing */
 
-/* What a tensor in somebody else's memory gives to another, or to a later stage, is read before
+/* What a tensor in foreign memory gives to another, or to a later stage, is read before
  * anything is written. */
 static convoy_status set_aside(const convoy_graph *graph, cvy_store *out[], int32_t i) {
   convoy_context *context = graph->context;

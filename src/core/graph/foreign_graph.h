@@ -1,5 +1,5 @@
-/* Graphs that read or write somebody else's memory (exec/foreign.h): what is different about their
- * runs. They go into that somebody's stream, nobody waits for them but to prove them, nothing of
+/* Graphs that read or write foreign memory (exec/foreign.h): what is different about their
+ * runs. They go into its owner's stream, are waited for only to be proved, nothing of
  * them is sampled later, and what they make has no history, since what they read may change. */
 #ifndef CVY_FOREIGN_GRAPH_H
 #define CVY_FOREIGN_GRAPH_H

@@ -23,7 +23,7 @@ struct convoy_graph {
   cvy_plan *plan;          /* what is carried out; NULL until the first run */
   cvy_nodes list;          /* in the order in which they were captured */
   bool is_stage;           /* of another graph, in whose plan it has been planned */
-  bool foreign;            /* it reads or writes somebody else's memory (foreign_graph.h)... */
+  bool foreign;            /* it reads or writes foreign memory (foreign_graph.h)... */
   uint64_t moves;          /* ...which was looked at when so often some had been moved */
   convoy_graph **stage;    /* where it has several (stages.h); NULL until the first run */
   convoy_tensor **between; /* what they leave for each other */

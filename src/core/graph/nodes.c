@@ -143,7 +143,7 @@ static bool makes_what_is_used(const cvy_nodes *list, const cvy_graph_node *node
   return false;
 }
 
-/* From the end: whoever reads a result comes later than the node that makes it. */
+/* From the end: a result's readers come later than the node that makes it. */
 void cvy_nodes_finish(cvy_nodes *list) {
   for (int32_t v = 0; v < list->values; v++) list->value[v].last_use = -1;
   for (int32_t n = list->nodes - 1; n >= 0; n--) {

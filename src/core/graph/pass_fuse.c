@@ -1,7 +1,7 @@
 /* What lies between two operations is stored and read again. Where one problem can do what both do
  * (problem/fuse.h), and that moves less, it takes their place:
  *
- * - a node whose results nobody else wants goes into all that read it. Where these are several,
+ * - a node whose results nothing else wants goes into all that read it. Where these are several,
  * each computes it again: normalising and the activation behind it are computed anew in the
  * backward pass, rather than kept;
  * - a node whose results are wanted, too, goes into the first that reads it, which stores both. */
@@ -45,7 +45,7 @@ static readers readers_of(const cvy_uses *uses, int32_t n) {
   return found;
 }
 
-/* Bits of the results that somebody beside `reader` wants. */
+/* Bits of the results that are wanted by others than `reader`. */
 static uint32_t wanted_elsewhere(const cvy_nodes *list, const cvy_graph_node *node,
                                  const readers *all, int32_t reader) {
   uint32_t wanted = 0;

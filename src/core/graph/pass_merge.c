@@ -2,9 +2,9 @@
  * batch norm. A device is done with one of them before the next has begun. Of those over equally
  * many elements, as many as have room in one problem become one (problem/fuse.h).
  *
- * Only what nothing in the run reads is moved so, to where the last of them is: as nobody waits for
- * it, no other order of operations is needed. What it reads is held until then, so that is to be
- * little, or nothing but what nobody reads is to lie between. */
+ * Only what nothing in the run reads is moved so, to where the last of them is: as nothing waits
+ * for it, no other order of operations is needed. What it reads is held until then, so that is to
+ * be little, or nothing but what is not read is to lie between. */
 #include <stdlib.h>
 
 #include "core/graph/fusing.h"

@@ -59,7 +59,7 @@ static int64_t scratch_of(const cvy_plan *plan) {
   return most;
 }
 
-/* What may be held of what is made on the way; negative: nobody knows of a limit. */
+/* What may be held of what is made on the way; negative: no limit is known. */
 static double budget_of(const cvy_plan *plan) {
   const cvy_facts *facts = &plan->engine->facts;
   double part = facts->memory_limit > 0 ? part_of_limit : part_of_device;
@@ -89,7 +89,7 @@ static bool reads_before(const cvy_graph_node *node, int32_t input) {
   return false;
 }
 
-/* What nobody reads behind node `n`, each once. */
+/* What nothing reads behind node `n`, each once. */
 static int64_t done_with(const cvy_nodes *list, int32_t n) {
   const cvy_graph_node *node = &list->node[n];
   int64_t bytes = 0;
@@ -135,7 +135,7 @@ static void find_uses(const recompute *r, int32_t peak) {
 /* What it takes to make a value once more. */
 typedef struct price {
   double cost;
-  int64_t kept; /* bytes of what nobody else reads at the peak or behind */
+  int64_t kept; /* bytes of what nothing else reads at the peak or behind */
 } price;
 
 static bool can_be_made_again(const recompute *r, int32_t v, int32_t peak) {
@@ -274,7 +274,7 @@ static convoy_status lower(recompute *r, double budget) {
 static double placed_bytes(const cvy_plan *plan) {
   cvy_places places;
   double bytes = 0;
-  if (cvy_places_find(plan, &places)) return 0; /* whoever wants the places says why */
+  if (cvy_places_find(plan, &places)) return 0; /* the run, which wants the places, says why */
   for (int32_t b = 0; b < places.shared; b++) bytes += (double)places.bytes[b];
   cvy_places_free(&places);
   return bytes;

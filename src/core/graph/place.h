@@ -8,7 +8,7 @@ enum { CVY_NOWHERE = -1 };
 
 /* Bases: blocks that all runs share, for what is made on the way; blocks that each run has of its
  * own, for what tensors get, in which what the next run reads lies apart from the rest; then one
- * for each input, in the plan's order; and homes, somebody else's memory that a result is made in,
+ * for each input, in the plan's order; and homes, foreign memory that a result is made in,
  * in the order of the outputs. */
 typedef struct cvy_places {
   int32_t shared, own, homes, bases; /* how many of each, and in all */

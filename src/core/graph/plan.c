@@ -32,7 +32,7 @@ static convoy_status begin(const convoy_graph *graph, cvy_plan *plan) {
   return CONVOY_OK;
 }
 
-/* Nodes that nobody needs go; the numbers of values stay. */
+/* Nodes that are not needed go; the numbers of values stay. */
 static void leave_out(cvy_plan *plan) {
   cvy_nodes *list = &plan->list;
   int32_t kept = 0;

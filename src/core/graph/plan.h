@@ -21,7 +21,7 @@ struct cvy_plan {
   int32_t *input;          /* the values that a run reads from tensors */
   int32_t *result;         /* the value that each of the graph's outputs gets */
   bool *carried;           /* whether the next run reads it */
-  bool *foreign;           /* and whether it is for somebody else's memory */
+  bool *foreign;           /* and whether it is for foreign memory */
   cvy_device_plan *device; /* how a device carries it out by one command; NULL: not yet */
 };
 

@@ -1,4 +1,4 @@
-/* What a plan consists of, in numbers for whoever asks. */
+/* What a plan consists of, in numbers. */
 #ifndef CVY_PLAN_SUMMARY_H
 #define CVY_PLAN_SUMMARY_H
 

@@ -1,4 +1,5 @@
-/* Each block is a store of nobody's: what befalls the device takes its array as that of others. */
+/* Each block is a store that no tensor has: what befalls the device takes its array as that of
+ * others. */
 #include "core/graph/shared_memory.h"
 
 #include <stdlib.h>

@@ -29,7 +29,7 @@ static void find_reads(const convoy_graph *graph, const cvy_plan *plan, span_of_
     stretch(&spans[plan->result[i]], graph->output[i].stage);
 }
 
-/* Somebody else's memory is read where it is, and not copied, unless a stage writes it before the
+/* Foreign memory is read where it is, and not copied, unless a stage writes it before the
  * last that reads it. */
 static bool is_read_in_place(const convoy_graph *graph, const convoy_tensor *tensor,
                              int32_t last_read) {

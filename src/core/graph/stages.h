@@ -1,7 +1,7 @@
 /* Stages: a graph that is carried out in several parts, one after the other, as forward and
- * backward passes are where somebody else makes the gradient between them. They are planned
+ * backward passes are where a framework makes the gradient between them. They are planned
  * together, so that a stage computes again what an earlier one need not store; then each is a graph
- * of its own, and tensors that nobody else has carry what one leaves for the next. */
+ * of its own, and tensors of the graph's own carry what one leaves for the next. */
 #ifndef CVY_STAGES_H
 #define CVY_STAGES_H
 

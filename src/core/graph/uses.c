@@ -22,7 +22,7 @@ static void unlink_use(cvy_uses *uses, int32_t use, int32_t value) {
     uses->first[value] = gone->next;
 }
 
-/* Whoever made what it reads has another reader, or one less. */
+/* The maker of what it reads has another reader, or one less. */
 static void note_change(cvy_uses *uses, int32_t n) {
   const cvy_graph_node *node = &uses->list->node[n];
   uses->changed[n] = true;

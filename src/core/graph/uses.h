@@ -31,7 +31,7 @@ static inline int32_t cvy_use_node(int32_t use) {
 void cvy_uses_remove(cvy_uses *uses, int32_t n);
 void cvy_uses_add(cvy_uses *uses, int32_t n);
 /* The node is not needed any more, nor is what only it needed. Others make its results now, or
- * nobody does. */
+ * none does. */
 void cvy_uses_give_up(cvy_uses *uses, int32_t n);
 /* Whether any needed node reads one of the node's results. */
 bool cvy_uses_any(const cvy_uses *uses, const cvy_graph_node *node);

@@ -5,7 +5,7 @@
 
 #include "base/base.h"
 
-#define CVY_STATE_FILE_LOCK_SECONDS 1.0 /* nobody holds it for longer than a write takes */
+#define CVY_STATE_FILE_LOCK_SECONDS 1.0 /* no process holds it for longer than a write takes */
 
 typedef struct cvy_state_file {
   char file[4096], lock[4096];

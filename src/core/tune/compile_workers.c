@@ -159,7 +159,7 @@ static convoy_status build_all(cvy_compile_workers *all) {
   cvy_device *device;
   cvy_job job;
   cvy_open_options options = all->options;
-  options.budget = NULL; /* nobody waits for them: deadlines are enough */
+  options.budget = NULL; /* no call waits for them: deadlines are enough */
   options.spent = NULL;
   options.interrupt = &all->closing;
   convoy_status status = all->backend->open(all->index, &options, &device);

@@ -1,7 +1,7 @@
 /* Compile workers: further lanes to a context's device, each with a worker process and a thread of
  * its own, that do nothing but compile. What they compile reaches the device's own lane through the
  * caches of programs. They only ever save time: one that fails, hangs or crashes is not used any
- * more, and whoever needs a program compiles it himself. */
+ * more, and the device's own worker compiles what it needs. */
 #ifndef CVY_COMPILE_WORKERS_H
 #define CVY_COMPILE_WORKERS_H
 

@@ -11,7 +11,8 @@ void cvy_precompile_passes(convoy_context *context, const cvy_problem *problem,
                            const cvy_choice *choice);
 /* The problem will run soon, as it is chosen now. */
 void cvy_precompile_problem(convoy_context *context, const cvy_problem *problem);
-/* The same for the device's own worker: where nobody else compiles ahead, or while it is behind. */
+/* The same for the device's own worker: where no other worker compiles ahead, or while it is
+ * behind. */
 void cvy_precompile_here(convoy_context *context, const cvy_problem *problem);
 /* The problem may soon run with this choice. */
 void cvy_precompile_choice(convoy_context *context, const cvy_problem *problem,

@@ -6,7 +6,7 @@
 
 #include "os/os.h"
 
-#define LOCK_SECONDS 5.0 /* nobody holds it for longer than a write takes */
+#define LOCK_SECONDS 5.0 /* no process holds it for longer than a write takes */
 
 /* More than 50,000 records, which would be of 100 networks. */
 #define MOST_BYTES ((size_t)8 << 20)
@@ -62,7 +62,7 @@ void cvy_records_load_shipped(cvy_records *out) {
   if (cvy_folder_visit(folder, is_shipped, add_shipped, out)) tell_unread();
 }
 
-/* A file that has something, but no record, is somebody else's. */
+/* A file that has something, but no record, is not ours. */
 static convoy_status read_own(const char *path, cvy_records *out) {
   convoy_status status = read_file(path, CVY_FILE_TEXT, out);
   if (status || !out->skipped || out->count) return status;

@@ -30,7 +30,7 @@ typedef struct cvy_search {
   cvy_trial trial[CVY_TRIALS]; /* the first is what is chosen untuned */
 } cvy_search;
 
-/* The candidate may be tried soon: its programs are compiled meanwhile, if there is somebody to do
+/* The candidate may be tried soon: its programs are compiled meanwhile, if there is a worker to do
  * it. */
 void cvy_search_announce(const cvy_search *search, const cvy_choice *choice);
 /* Tries a candidate, unless it has been: its place, or -1 if it failed or time is over. */

@@ -1,4 +1,4 @@
-/* Copying past the caches, for results so large that nobody will find them there. The processor
+/* Copying past the caches, for results so large that no reader will find them there. The processor
  * then does not read the lines first that it is going to overwrite. */
 #ifndef CVY_CPU_SHARED_STREAM_H
 #define CVY_CPU_SHARED_STREAM_H

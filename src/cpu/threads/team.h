@@ -5,9 +5,9 @@
  * OpenMP's threads, pool.c has threads of its own, lent.c has those that the program lends. A new
  * kind is a new file with a function that makes its cvy_team, and a line of choice.c.
  *
- * Whoever works for a team calls cvy_loop_join, as a member that no other thread is at the time.
- * Denormals must be flushed meanwhile (denormals.h); threads.c leaves the calling thread's to its
- * caller. */
+ * A thread that works for a team calls cvy_loop_join, as a member that no other thread is at the
+ * time. Denormals must be flushed meanwhile (denormals.h); threads.c leaves the calling thread's to
+ * its caller. */
 #ifndef CVY_CPU_THREADS_TEAM_H
 #define CVY_CPU_THREADS_TEAM_H
 

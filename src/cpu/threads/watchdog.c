@@ -83,7 +83,7 @@ static bool stalls_now(cvy_watchdog *watchdog, int32_t thread) {
   return ++n->looks == CVY_WATCHDOG_LOOKS;
 }
 
-/* Whoever takes the line may need time for it or call the library, so the lock is not held
+/* The log's receiver may need time for it or call the library, so the lock is not held
  * meanwhile. */
 static void look(cvy_watchdog *watchdog, int32_t thread) {
   char line[512];
