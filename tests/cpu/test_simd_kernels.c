@@ -130,7 +130,7 @@ static void interleaving_equals_plain_loops(void **state) {
 #define TAPS 3
 #define PITCH 97
 
-static void check_tile(const cvy_microkernel *kernel, int vectors, bool add) {
+static void check_tile(const cvy_microkernel *kernel, int vectors, int64_t block, bool add) {
   const int64_t tap[TAPS] = {0, 7, 19};
   int64_t columns = vectors * kernel->width;
   float filters[CHANNELS * TAPS * 8];
@@ -147,7 +147,7 @@ static void check_tile(const cvy_microkernel *kernel, int vectors, bool add) {
       }
     }
   }
-  cvy_microkernel_tile tile = {x, filters, y, tap, TAPS, CHANNELS, PITCH, PITCH, add};
+  cvy_microkernel_tile tile = {x, filters, y, tap, TAPS, CHANNELS, block, PITCH, PITCH, add};
   kernel->run[vectors - 1](&tile);
   expect_equal();
 }
@@ -156,10 +156,12 @@ static void tiles_equal_plain_loops(void **state) {
   (void)state;
   for (int s = 0; s < set_count; s++) {
     for (int vectors = 1; vectors <= CVY_MICROKERNEL_VECTORS; vectors++) {
-      check_tile(&sets[s]->microkernel, vectors, false);
-      check_tile(&sets[s]->microkernel, vectors, true);
-      check_tile(&sets[s]->narrow_microkernel, vectors, false);
-      check_tile(&sets[s]->narrow_microkernel, vectors, true);
+      for (int64_t block = 1; block <= CHANNELS; block++) {
+        check_tile(&sets[s]->microkernel, vectors, block, false);
+        check_tile(&sets[s]->microkernel, vectors, block, true);
+        check_tile(&sets[s]->narrow_microkernel, vectors, block, false);
+        check_tile(&sets[s]->narrow_microkernel, vectors, block, true);
+      }
     }
   }
 }

@@ -1,7 +1,9 @@
 /* Running cpu.implicit_gemm's backward_weights. Each slice of the units has a sum of its own, made
- * in one order by whichever thread, and the sums are added up in order, so bits do not depend on
- * timing. */
+ * in one order by whichever thread, and the sums are joined in order, so bits depend neither on
+ * timing nor on how many threads there are. A single slice is put where it belongs while it is in
+ * cache. */
 #include "cpu/implicit_gemm/backward_weights.h"
+#include "cpu/shared/sums.h"
 #include "problem/conv/conv.h"
 
 #include <string.h>
@@ -12,23 +14,36 @@ typedef struct weights_run {
   float *sums;
 } weights_run;
 
-/* A unit of one part of the channels of a group, on its way. */
+/* Some channels of a group, and some tiles of its outputs. */
+typedef struct weights_part {
+  int64_t group;
+  cvy_range channels, tiles;
+} weights_part;
+
+/* A unit of a part, on its way. */
 typedef struct weights_unit {
   const weights_run *run;
+  weights_part part;
   cvy_output_block of;
   cvy_cpu_implicit_gemm_transposed transposed;
-  int64_t group;
-  cvy_range channels;
   int64_t *taps; /* offsets of the outputs of a row; in slot memory, as are: */
   float *x, *y, *row;
 } weights_unit;
 
+static weights_part part_at(const cvy_cpu_implicit_gemm_weights_plan *plan, int64_t number) {
+  cvy_cut channels = plan->columns.parts, tiles = plan->tile_parts;
+  int64_t rest = number / tiles.count;
+  return (weights_part){.group = rest / channels.count,
+                        .channels = cvy_cut_part(channels, plan->channels, rest % channels.count),
+                        .tiles = cvy_cut_part(tiles, plan->tiles, number % tiles.count)};
+}
+
 /* -------------------------------------------------------------------------------- transposing */
 
-/* The channels of bundle `number` of a unit's part. */
-static cvy_range bundle_of(const weights_unit *u, int64_t number) {
-  int64_t count = cvy_range_length(u->channels);
-  return cvy_cut_part(u->run->plan.columns.bundles, count, number);
+/* The channels of bundle `number` of a part, counted from its first. */
+static cvy_range bundle_of(const cvy_cpu_implicit_gemm_weights_plan *plan, const weights_part *part,
+                           int64_t number) {
+  return cvy_cut_part(plan->columns.bundles, cvy_range_length(part->channels), number);
 }
 
 /* Transposes one row of the input. */
@@ -53,7 +68,7 @@ static void transpose_row(const weights_unit *u, int64_t channels, const float *
 static void transpose_x(const weights_unit *u, int64_t image, cvy_range some, float *to) {
   const cvy_problem *p = &u->of.p, *whole = &u->run->plan.p;
   const int64_t *extent = u->transposed.extent, *step = u->transposed.step;
-  int64_t channel = u->group * u->run->plan.channels + u->channels.begin + some.begin;
+  int64_t channel = u->part.group * u->run->plan.channels + u->part.channels.begin + some.begin;
   const float *x = u->run->call->in[0] + cvy_conv_place(whole, CVY_X, image, channel) + u->of.in_at;
   int64_t floats = extent[2] * u->run->plan.columns.bundles.size;
   for (int64_t z = 0; z < extent[0]; z++) {
@@ -74,7 +89,7 @@ static void transpose_y(const weights_unit *u, int64_t image, int64_t tile, floa
   int64_t rows = plan->kernel->rows, volume = cvy_out_volume(&plan->p);
   int64_t count = cvy_out_volume(&u->of.p);
   int64_t real = cvy_min(rows, plan->outputs - tile * rows);
-  int64_t channel = u->group * plan->outputs + tile * rows;
+  int64_t channel = u->part.group * plan->outputs + tile * rows;
   int64_t whole = plan->p.conv.out[2], across = u->of.p.conv.out[2];
   int64_t piece = across == whole ? count : across;
   const float *from =
@@ -89,10 +104,12 @@ static void load(const weights_unit *u) {
   int64_t first = u->of.images.begin, images = plan->units.images.size;
   for (int64_t i = first; i < u->of.images.end; i++, cvy_heartbeat_tick()) {
     for (int64_t b = 0; b < plan->columns.bundles.count; b++)
-      transpose_x(u, i, bundle_of(u, b), u->x + (b * images + i - first) * plan->floats.x);
-
-    for (int64_t t = 0; t < plan->tiles; t++)
-      transpose_y(u, i, t, u->y + (t * images + i - first) * plan->floats.y);
+      transpose_x(u, i, bundle_of(plan, &u->part, b),
+                  u->x + (b * images + i - first) * plan->floats.x);
+    for (int64_t t = u->part.tiles.begin; t < u->part.tiles.end; t++) {
+      int64_t before = (t - u->part.tiles.begin) * images + i - first;
+      transpose_y(u, i, t, u->y + before * plan->floats.y);
+    }
   }
   int64_t step = u->transposed.stride[2] * plan->columns.bundles.size;
   for (int64_t i = 0; i < u->of.p.conv.out[2]; i++) u->taps[i] = i * step;
@@ -110,35 +127,61 @@ static int64_t tap_place(const weights_unit *u, int64_t tap) {
   return ((t * extent[1] + r) * extent[2] + s) * u->run->plan.columns.bundles.size;
 }
 
-/* Adds all outputs of the unit to one tile of the sum. */
-static void add_tile(const weights_unit *u, cvy_microkernel_tile tile, const float *x,
-                     int64_t number, int64_t vectors) {
-  const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
-  const int64_t *extent = u->transposed.extent, *out = u->of.p.conv.out;
-  int64_t size = plan->columns.bundles.size;
-  int64_t plane = extent[1] * extent[2] * size * u->transposed.stride[0];
-  const float *y = u->y + number * plan->units.images.size * plan->floats.y;
-  for (int64_t i = 0; i < cvy_range_length(u->of.images); i++) {
-    for (int64_t z = 0; z < out[0]; z++, tile.add = true) {
-      tile.x = x + i * plan->floats.x + z * plane;
-      tile.w = y + i * plan->floats.y + z * out[1] * out[2] * plan->kernel->rows;
-      plan->kernel->run[vectors - 1](&tile);
-    }
-  }
+/* What a tile sums over at a time: all outputs of a plane where rows of x follow each other without
+ * gaps, as for 1x1; one long row; or some short rows. Blocks of sums are the same however a unit
+ * was cut from the whole. */
+typedef struct weights_steps {
+  cvy_microkernel_tile tile;
+  int64_t count, x, y; /* of a plane, and from one to the next in the transposed x and dy */
+} weights_steps;
+
+/* A row, or the rows of a plane as one, in even blocks. */
+static weights_steps long_rows(const weights_unit *u, int64_t outputs, int64_t rows,
+                               int64_t x_row) {
+  int64_t size = u->run->plan.columns.bundles.size;
+  int64_t blocks = cvy_div_up(outputs, CVY_SUM_TERMS);
+  return (weights_steps){.tile = {.tap = u->taps,
+                                  .taps = 1,
+                                  .channels = outputs,
+                                  .block = cvy_div_up(outputs, blocks),
+                                  .x_pitch = u->transposed.stride[2] * size},
+                         .count = rows,
+                         .x = x_row,
+                         .y = outputs * u->run->plan.kernel->rows};
 }
 
-/* What a tile sums over: rows of outputs or, where rows of x follow each other without gaps as for
- * 1x1, one row of all. */
-static cvy_microkernel_tile outputs_of(const weights_unit *u) {
+static weights_steps steps_of(const weights_unit *u) {
   const cvy_cpu_implicit_gemm_transposed *t = &u->transposed;
   const int64_t *out = u->of.p.conv.out;
-  int64_t step = t->stride[2] * u->run->plan.columns.bundles.size;
-  int64_t row = t->extent[2] * t->stride[1] * u->run->plan.columns.bundles.size;
-  if (row == out[2] * step) {
-    return (cvy_microkernel_tile){
-        .tap = u->taps, .taps = 1, .channels = out[1] * out[2], .x_pitch = step};
+  int64_t size = u->run->plan.columns.bundles.size;
+  int64_t row = t->extent[2] * t->stride[1] * size;
+  if (row == out[2] * t->stride[2] * size) return long_rows(u, out[1] * out[2], 1, 0);
+  if (u->run->plan.p.conv.out[1] == 1 || out[2] > CVY_SUM_TERMS / 2)
+    return long_rows(u, out[2], out[1], row);
+  return (weights_steps){.tile = {.tap = u->taps,
+                                  .taps = out[2],
+                                  .channels = out[1],
+                                  .block = cvy_sum_block(out[2]),
+                                  .x_pitch = row},
+                         .count = 1};
+}
+
+/* Adds all outputs of the unit to one tile of the sum. */
+static void add_tile(const weights_unit *u, weights_steps steps, const float *x, const float *y,
+                     int64_t vectors) {
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
+  const int64_t *extent = u->transposed.extent, *out = u->of.p.conv.out;
+  int64_t plane = extent[1] * extent[2] * plan->columns.bundles.size * u->transposed.stride[0];
+  cvy_microkernel_tile *tile = &steps.tile;
+  for (int64_t i = 0; i < cvy_range_length(u->of.images); i++) {
+    for (int64_t z = 0; z < out[0]; z++) {
+      for (int64_t h = 0; h < steps.count; h++, tile->add = true) {
+        tile->x = x + i * plan->floats.x + z * plane + h * steps.x;
+        tile->w = y + i * plan->floats.y + z * out[1] * out[2] * plan->kernel->rows + h * steps.y;
+        plan->kernel->run[vectors - 1](tile);
+      }
+    }
   }
-  return (cvy_microkernel_tile){.tap = u->taps, .taps = out[2], .channels = out[1], .x_pitch = row};
 }
 
 /* Adds all tiles of one bundle. */
@@ -146,21 +189,85 @@ static void add_bundle(const weights_unit *u, int64_t number, bool add, float *s
   const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
   int64_t width = plan->kernel->width, rows = plan->kernel->rows, pitch = plan->columns.pitch;
   int64_t all = pitch / width, strips = cvy_div_up(all, CVY_MICROKERNEL_VECTORS);
-  cvy_microkernel_tile tile = outputs_of(u);
-  tile.add = add;
-  tile.y_pitch = pitch;
-  const float *x = u->x + number * plan->units.images.size * plan->floats.x;
+  int64_t tiles = cvy_range_length(u->part.tiles), images = plan->units.images.size;
+  weights_steps steps = steps_of(u);
+  steps.tile.add = add;
+  steps.tile.y_pitch = pitch;
+  const float *x = u->x + number * images * plan->floats.x;
   for (int64_t tap = 0; tap < plan->columns.taps; tap++) {
     for (int64_t s = 0; s < strips; s++, cvy_heartbeat_tick()) {
       cvy_range vectors = cvy_share(all, strips, s);
-      for (int64_t t = 0; t < plan->tiles; t++) {
-        tile.y = sum + (tap * plan->tiles + t) * rows * pitch + vectors.begin * width;
-        add_tile(u, tile, x + tap_place(u, tap) + vectors.begin * width, t,
-                 cvy_range_length(vectors));
+      for (int64_t t = 0; t < tiles; t++) {
+        steps.tile.y =
+            sum + (tap * plan->tile_parts.size + t) * rows * pitch + vectors.begin * width;
+        add_tile(u, steps, x + tap_place(u, tap) + vectors.begin * width,
+                 u->y + t * images * plan->floats.y, cvy_range_length(vectors));
       }
     }
   }
 }
+
+/* ---------------------------------------------------------------------------------- putting */
+
+/* Puts what the sums of an output have for some channels and one row of taps, or one tap, to its
+ * filters, which begin at `dw` for the first of the channels. */
+static void put_taps(const weights_run *run, const float *sum, int64_t channels, int64_t tap,
+                     float *dw) {
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
+  int64_t across = plan->columns.folded ? plan->p.conv.filter[2] : 1;
+  run->call->simd->transpose(dw + tap * across, cvy_filter_volume(&plan->p), sum,
+                             plan->columns.bundles.size, across, channels);
+}
+
+/* Puts one tile of outputs of a part, from the sums of one bundle. */
+static void put_tile(const weights_run *run, const weights_part *part, int64_t tile, int64_t number,
+                     const float *sum, float *beside) {
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
+  const cvy_simd *simd = run->call->simd;
+  int64_t rows = plan->kernel->rows, volume = cvy_filter_volume(&plan->p);
+  int64_t pitch = plan->columns.pitch, real = cvy_min(rows, plan->outputs - tile * rows);
+  cvy_range some = bundle_of(plan, part, number);
+  int64_t channels = cvy_range_length(some), first = part->channels.begin + some.begin;
+  sum += number * (plan->floats.sum / plan->columns.bundles.count);
+  sum += (tile - part->tiles.begin) * rows * pitch;
+  for (int64_t r = 0; r < real && channels > 0; r++, sum += pitch) {
+    int64_t k = part->group * plan->outputs + tile * rows + r;
+    float *dw = run->call->out[0] + (k * plan->channels + first) * volume;
+    float *to = plan->p.accumulate ? beside : dw;
+    for (int64_t tap = 0; tap < plan->columns.taps; tap++)
+      put_taps(run, sum + tap * plan->tile_parts.size * rows * pitch, channels, tap, to);
+    if (plan->p.accumulate) simd->axpy(dw, 1, beside, 1, 1.0f, channels * volume);
+  }
+}
+
+static float *slot_of(const weights_run *run, int32_t slot) {
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
+  int64_t sums = plan->slices > 1 ? plan->pieces * plan->floats.sum : 0;
+  return run->sums + sums + slot * plan->floats.slot;
+}
+
+/* Joins the sums of a tile's slices and puts them. Items are the tiles of all parts. */
+static void join_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
+  const weights_run *run = arg;
+  const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
+  int64_t bundles = plan->columns.bundles.count, size = plan->tile_parts.size;
+  int64_t rows = plan->kernel->rows * plan->columns.pitch, bundle = plan->floats.sum / bundles;
+  for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick()) {
+    weights_part part = part_at(plan, i / size);
+    int64_t tile = part.tiles.begin + i % size;
+    float *sum = run->sums + i / size * plan->slices * plan->floats.sum;
+    if (tile >= part.tiles.end) continue;
+    for (int64_t b = 0; b < bundles; b++) {
+      for (int64_t tap = 0; tap < plan->columns.taps; tap++) {
+        float *first = sum + b * bundle + (tap * size + i % size) * rows;
+        cvy_sum_join(run->call->simd, first, plan->floats.sum, plan->slices, rows);
+      }
+      put_tile(run, &part, tile, b, sum, slot_of(run, slot));
+    }
+  }
+}
+
+/* ------------------------------------------------------------------------------------ pieces */
 
 static void add_unit(const weights_unit *u, bool add, float *sum) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
@@ -169,99 +276,44 @@ static void add_unit(const weights_unit *u, bool add, float *sum) {
     add_bundle(u, b, add, sum + b * (plan->floats.sum / bundles));
 }
 
-static weights_unit unit_of(const weights_run *run, int64_t part_of_group, int64_t number,
-                            float *memory) {
+static void set_unit(weights_unit *u, int64_t number) {
+  u->of = cvy_output_block_at(&u->run->plan.units, &u->run->plan.p, number);
+  u->transposed = cvy_cpu_implicit_gemm_transposed_of(&u->of.p);
+}
+
+static void sum_piece(const weights_run *run, int64_t number, float *memory) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
-  cvy_cut parts = plan->columns.parts;
   int64_t images = plan->units.images.size, bundles = plan->columns.bundles.count;
-  weights_unit u = {.run = run, .group = part_of_group / parts.count};
-  u.channels = cvy_cut_part(parts, plan->channels, part_of_group % parts.count);
-  u.of = cvy_output_block_at(&plan->units, &plan->p, number);
-  u.transposed = cvy_cpu_implicit_gemm_transposed_of(&u.of.p);
-  u.taps = (int64_t *)memory;
-  u.y = memory + 2 * plan->p.conv.out[2];
-  u.x = u.y + images * plan->tiles * plan->floats.y;
+  cvy_range slice =
+      cvy_share(cvy_output_blocks_count(&plan->units), plan->slices, number % plan->slices);
+  weights_unit u = {.run = run, .part = part_at(plan, number / plan->slices)};
+  float *sum = plan->slices > 1 ? run->sums + number * plan->floats.sum : memory + plan->floats.dw;
+  u.taps = (int64_t *)(memory + plan->floats.dw + (plan->slices > 1 ? 0 : plan->floats.sum));
+  u.y = (float *)u.taps + 2 * plan->p.conv.out[2];
+  u.x = u.y + images * plan->tile_parts.size * plan->floats.y;
   u.row = u.x + bundles * images * plan->floats.x + plan->columns.pitch;
-  return u;
+  for (int64_t n = slice.begin; n < slice.end; n++) {
+    set_unit(&u, n);
+    load(&u);
+    add_unit(&u, n > slice.begin, sum);
+  }
+  if (plan->slices > 1) return;
+  for (int64_t t = u.part.tiles.begin; t < u.part.tiles.end; t++) {
+    for (int64_t b = 0; b < bundles; b++) put_tile(run, &u.part, t, b, sum, memory);
+  }
 }
 
-/* Pieces are the slices of all parts of all groups. */
 static void sum_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  const weights_run *run = arg;
-  const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
-  int64_t slices = plan->p.conv.groups * plan->columns.parts.count * plan->slices;
-  int64_t units = cvy_output_blocks_count(&plan->units);
-  float *memory = run->sums + slices * plan->floats.sum + slot * plan->floats.slot;
-  for (int64_t i = begin; i < end; i++) {
-    cvy_range slice = cvy_share(units, plan->slices, i % plan->slices);
-    for (int64_t n = slice.begin; n < slice.end; n++) {
-      weights_unit u = unit_of(run, i / plan->slices, n, memory);
-      load(&u);
-      add_unit(&u, n > slice.begin, run->sums + i * plan->floats.sum);
-    }
-  }
-}
-
-/* ------------------------------------------------------------------------------- adding up */
-
-/* Puts one row of taps, or one tap, of an output's filters, from the sums of some channels to
- * dw. */
-static void add_up(const weights_run *run, const float *sum, int64_t channels, int64_t tap,
-                   float *dw) {
-  const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
-  int64_t volume = cvy_filter_volume(&plan->p);
-  int64_t across = plan->columns.folded ? plan->p.conv.filter[2] : 1;
-  for (int64_t s = 0; s < across; s++) {
-    for (int64_t c = 0; c < channels; c++) {
-      float *to = dw + c * volume + tap * across + s;
-      float value = plan->p.accumulate ? *to : 0.0f;
-      for (int64_t i = 0; i < plan->slices; i++)
-        value += sum[i * plan->floats.sum + s * plan->columns.bundles.size + c];
-      *to = value;
-    }
-  }
-}
-
-/* Puts one tile of outputs of a group, from the sums of one bundle: tap by tap, as the sums lie. */
-static void add_up_bundle(const weights_run *run, int64_t group, int64_t tile, cvy_range channels,
-                          const float *sum) {
-  const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
-  int64_t rows = plan->kernel->rows, volume = cvy_filter_volume(&plan->p);
-  int64_t real = cvy_min(rows, plan->outputs - tile * rows);
-  for (int64_t tap = 0; tap < plan->columns.taps; tap++) {
-    for (int64_t r = 0; r < real; r++) {
-      int64_t k = group * plan->outputs + tile * rows + r;
-      const float *from = sum + ((tap * plan->tiles + tile) * rows + r) * plan->columns.pitch;
-      add_up(run, from, cvy_range_length(channels), tap,
-             run->call->out[0] + (k * plan->channels + channels.begin) * volume);
-    }
-  }
-}
-
-static void add_tiles(void *arg, int64_t begin, int64_t end, int32_t slot) {
-  const weights_run *run = arg;
-  const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
-  cvy_cut parts = plan->columns.parts, bundles = plan->columns.bundles;
-  (void)slot;
-  for (int64_t i = begin; i < end; i++, cvy_heartbeat_tick()) {
-    int64_t group = i / plan->tiles, tile = i % plan->tiles;
-    for (int64_t p = 0; p < parts.count; p++) {
-      const float *sums = run->sums + (group * parts.count + p) * plan->slices * plan->floats.sum;
-      cvy_range part = cvy_cut_part(parts, plan->channels, p);
-      for (int64_t b = 0; b * bundles.size < cvy_range_length(part); b++) {
-        cvy_range some = cvy_cut_part(bundles, cvy_range_length(part), b);
-        cvy_range channels = {part.begin + some.begin, part.begin + some.end};
-        add_up_bundle(run, group, tile, channels, sums + b * (plan->floats.sum / bundles.count));
-      }
-    }
-  }
+  for (int64_t i = begin; i < end; i++) sum_piece(arg, i, slot_of(arg, slot));
 }
 
 void cvy_cpu_implicit_gemm_weights(const cvy_cpu_call *call) {
   weights_run self = {call, cvy_cpu_implicit_gemm_weights_plan_for(call->problem, call->facts),
                       call->workspace};
   const cvy_cpu_implicit_gemm_weights_plan *plan = &self.plan;
-  int64_t slices = plan->p.conv.groups * plan->columns.parts.count * plan->slices;
-  cvy_parallel_items(call->threads, slices, sum_pieces, &self);
-  cvy_parallel_items(call->threads, plan->p.conv.groups * plan->tiles, add_tiles, &self);
+  cvy_parallel_items(call->threads, plan->pieces, sum_pieces, &self);
+  if (plan->slices > 1) {
+    int64_t parts = plan->pieces / plan->slices;
+    cvy_parallel_items(call->threads, parts * plan->tile_parts.size, join_tiles, &self);
+  }
 }

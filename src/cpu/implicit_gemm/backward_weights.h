@@ -15,10 +15,11 @@ typedef struct cvy_cpu_implicit_gemm_weights_plan {
   const cvy_microkernel *kernel;
   int64_t channels, outputs; /* per group */
   int64_t tiles;             /* of outputs, per group */
+  cvy_cut tile_parts;        /* of these, where pieces share them out */
 
   /* The columns of the product. */
   struct {
-    cvy_cut parts; /* of a group's channels, where threads share them out */
+    cvy_cut parts; /* of a group's channels, where pieces share them out */
     cvy_cut
         bundles;   /* of a part, which are transposed together: a strip wide if there are so many */
     bool folded;   /* the taps of a filter row are columns, else each is a tap of its own */
@@ -28,13 +29,15 @@ typedef struct cvy_cpu_implicit_gemm_weights_plan {
 
   cvy_output_blocks units; /* of work: what is transposed and multiplied at a time */
   int64_t slices;          /* of the units, each with a sum of its own */
+  int64_t pieces;          /* slices of parts of groups, which threads share out */
 
   /* Sizes of memory, in floats. */
   struct {
     int64_t x;   /* of one image and bundle of a unit */
     int64_t y;   /* of one image and tile */
     int64_t row; /* of one row of x before it is transposed, where a stride skips elements */
-    int64_t sum; /* of one slice of one part of one group */
+    int64_t sum; /* of a piece: in a slot, if there is only one slice */
+    int64_t dw;  /* of an output and bundle, to be added to what is there */
     int64_t slot;
   } floats;
   int64_t slots;

@@ -1,15 +1,16 @@
 /* The cuts of cpu.implicit_gemm's backward_weights. */
 #include "cpu/implicit_gemm/backward_weights.h"
 #include "cpu/shared/merge.h"
+#include "cpu/shared/sums.h"
 #include "problem/conv/conv.h"
 
-#define UNIT_FLOATS 131072  /* x and dy of a unit, in the L2 cache */
-#define SUM_FLOATS 131072   /* up to here a sum per slice costs less than transposing dy again */
-#define SLICES_PER_THREAD 2 /* threads rarely end together */
-#define UNITS_PER_SLICE 8   /* from here on it does not matter that slices are uneven */
-#define LEAST_PART 32       /* channels */
-#define LEAST_PIXELS 512    /* of a unit: loading and storing sums costs little beside them */
-#define LARGE_1X1 128       /* sums per output from which im2col is faster, measured */
+#define UNIT_FLOATS 131072 /* x and dy of a unit, in the L2 cache */
+#define UNITS_PER_SLICE 8  /* from here on it does not matter that slices are uneven */
+#define LEAST_PART 32      /* channels, and outputs */
+#define LEAST_PIXELS 512   /* of a unit: loading and storing sums costs little beside them */
+#define TRANSPOSED 1.0     /* cycles of an element */
+#define PER_SUM 1.0        /* cycles to write a sum of a slice and to read it again */
+#define LARGE_1X1 128      /* sums per output from which im2col is faster, measured */
 #define LARGE_STRIDED 4096
 
 cvy_cpu_implicit_gemm_transposed cvy_cpu_implicit_gemm_transposed_of(const cvy_problem *block) {
@@ -57,7 +58,7 @@ static int64_t pixels(const cvy_cpu_implicit_gemm_weights_plan *plan) {
 static int64_t unit_floats(const cvy_cpu_implicit_gemm_weights_plan *plan) {
   int64_t channels = plan->columns.bundles.count * plan->columns.bundles.size;
   return cvy_saturating_mul(channels, places(plan)) +
-         plan->tiles * plan->kernel->rows * pixels(plan);
+         plan->tile_parts.size * plan->kernel->rows * pixels(plan);
 }
 
 static void cut_outputs(cvy_cpu_implicit_gemm_weights_plan *plan, int64_t parts) {
@@ -101,21 +102,33 @@ static void cut_channels(cvy_cpu_implicit_gemm_weights_plan *plan, int64_t parts
   plan->columns.bundles = cvy_cut_by(cut.size, bundle);
 }
 
-/* If the sums are small, each of a few slices of the outputs has one. If they are large, the
- * channels are shared out as far as they go. */
+/* Elements of x that a term of all outputs reads, per channel. */
+static double places_per_pixel(const cvy_problem *p) {
+  cvy_cpu_implicit_gemm_transposed t = cvy_cpu_implicit_gemm_transposed_of(p);
+  double each = 1;
+  for (int i = 0; i < 3; i++) each *= (double)t.extent[i] / (double)p->conv.out[i];
+  return each;
+}
+
 static void share_out(cvy_cpu_implicit_gemm_weights_plan *plan) {
-  int64_t threads = plan->slots, groups = plan->p.conv.groups;
-  bool enough = groups % threads == 0 || groups >= 4 * threads;
-  int64_t sums = plan->p.conv.k * plan->channels * cvy_filter_volume(&plan->p);
-  cut_channels(plan, 1);
-  plan->slices = 1;
-  if (enough) return;
-  if (sums <= SUM_FLOATS) {
-    plan->slices = SLICES_PER_THREAD * threads;
-    return;
-  }
-  cut_channels(plan, cvy_max(cvy_min(plan->channels / LEAST_PART, threads), 1));
-  plan->slices = cvy_div_up(threads, groups * plan->columns.parts.count);
+  const cvy_problem *p = &plan->p;
+  int64_t taps = cvy_filter_volume(p);
+  cvy_sum_cut cut = cvy_sum_cut_of(&(cvy_sum_work){
+      .groups = p->conv.groups,
+      .rows = plan->outputs,
+      .columns = plan->channels * taps,
+      .terms = p->conv.n * cvy_out_volume(p),
+      .least_rows = LEAST_PART,
+      .least_columns = LEAST_PART * taps,
+      .least_terms = LEAST_PIXELS,
+      .row_term = TRANSPOSED,
+      .column_term = TRANSPOSED * places_per_pixel(p) / (double)taps,
+      .product = 0.5 / (double)plan->kernel->width,
+      .slice = PER_SUM,
+  });
+  cut_channels(plan, cut.columns);
+  plan->tile_parts = cvy_cut_into(plan->tiles, cut.rows, 1);
+  plan->slices = cut.slices;
 }
 
 /* Slices come out even, or of so many units that it does not matter. */
@@ -136,18 +149,25 @@ static void size_memory(cvy_cpu_implicit_gemm_weights_plan *plan) {
   int64_t bundles = plan->columns.bundles.count, images = plan->units.images.size;
   plan->columns.pitch = cvy_align_up(plan->columns.bundles.size * across, plan->kernel->width);
   plan->columns.taps = cvy_filter_volume(&plan->p) / across;
-  plan->floats.sum = cvy_saturating_mul(plan->columns.taps * bundles,
-                                        plan->tiles * plan->kernel->rows * plan->columns.pitch);
+  plan->floats.sum =
+      cvy_saturating_mul(plan->columns.taps * bundles,
+                         plan->tile_parts.size * plan->kernel->rows * plan->columns.pitch);
   plan->floats.x = cvy_saturating_mul(plan->columns.bundles.size, places(plan));
   plan->floats.y = plan->kernel->rows * pixels(plan);
   bool skips = plan->p.conv.filter[2] == 1 && plan->p.conv.stride[2] > 1;
   plan->floats.row = skips ? plan->columns.parts.size * plan->p.conv.out[2] : 0;
   int64_t behind = plan->columns.pitch; /* the last place's columns are read as whole vectors */
   int64_t x = cvy_saturating_mul(bundles * images, plan->floats.x) + behind;
-  int64_t y = images * plan->tiles * plan->floats.y;
+  int64_t y = images * plan->tile_parts.size * plan->floats.y;
   int64_t taps = 2 * plan->p.conv.out[2]; /* an offset is as large as two floats */
-  plan->floats.slot =
-      cvy_align_up(cvy_saturating_mul(1, x + y + taps + plan->floats.row), CVY_LINE_FLOATS);
+  plan->floats.dw =
+      cvy_align_up(plan->columns.bundles.size * cvy_filter_volume(&plan->p), CVY_LINE_FLOATS);
+  int64_t sum = plan->slices > 1 ? 0 : plan->floats.sum;
+  int64_t floats = cvy_saturating_mul(1, x + y + taps + plan->floats.row);
+  floats = cvy_saturating_mul(1, floats + sum + plan->floats.dw);
+  plan->floats.slot = cvy_align_up(floats, CVY_LINE_FLOATS);
+  plan->pieces = plan->p.conv.groups * plan->columns.parts.count * plan->tile_parts.count;
+  plan->pieces *= plan->slices;
 }
 
 /* A filter n x 1 over wide rows, merged, is one whose taps are rows apart: blocks of its outputs
@@ -183,8 +203,7 @@ cvy_cpu_implicit_gemm_weights_plan cvy_cpu_implicit_gemm_weights_plan_for(
 
 int64_t cvy_cpu_implicit_gemm_weights_bytes(const cvy_problem *problem, const cvy_facts *facts) {
   cvy_cpu_implicit_gemm_weights_plan plan = cvy_cpu_implicit_gemm_weights_plan_for(problem, facts);
-  int64_t slices = plan.p.conv.groups * plan.columns.parts.count * plan.slices;
-  int64_t sums = cvy_saturating_mul(slices, plan.floats.sum);
+  int64_t sums = plan.slices > 1 ? cvy_saturating_mul(plan.pieces, plan.floats.sum) : 0;
   return cvy_saturating_mul(sums + cvy_saturating_mul(plan.slots, plan.floats.slot),
                             (int64_t)sizeof(float));
 }

@@ -4,11 +4,12 @@
 #include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/epilogue.h"
 
-/* Tiles of which all rows are outputs may write a strip where it belongs. */
+/* Tiles of which all rows are outputs may write a strip where it belongs, unless it is added to
+ * what is there: whole sums are, for the same bits wherever a strip's results lie. */
 static bool writes(const cvy_cpu_implicit_gemm_block *b, const cvy_cpu_implicit_gemm_strip *s,
                    int64_t tile) {
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
-  return s->direct && (tile + 1) * plan->kernel->rows <= plan->outputs;
+  return s->direct && !plan->p.accumulate && (tile + 1) * plan->kernel->rows <= plan->outputs;
 }
 
 /* Where the results of a tile wait that are not written where they belong. `all` are the tiles of
@@ -27,18 +28,20 @@ static cvy_microkernel_tile columns_of(const cvy_cpu_implicit_gemm_block *b,
                                        int64_t taps) {
   static const int64_t nowhere = 0;
   const cvy_cpu_implicit_gemm_maps_plan *plan = &b->run->plan;
-  int64_t count = cvy_range_length(channels);
+  int64_t count = cvy_range_length(channels), block = cvy_sum_block(taps);
   if (cvy_cpu_implicit_gemm_packs(plan)) {
     return (cvy_microkernel_tile){.x = b->panel + (s - b->strips) * plan->floats.strip,
                                   .tap = &nowhere,
                                   .taps = 1,
                                   .channels = count * taps,
+                                  .block = block * cvy_max(taps, 1),
                                   .x_pitch = cvy_microkernel_columns(plan->kernel)};
   }
   return (cvy_microkernel_tile){.x = b->x + channels.begin * plan->pitch.channel + s->columns.begin,
                                 .tap = b->taps + b->run->begin[b->phase],
                                 .taps = taps,
                                 .channels = count,
+                                .block = block,
                                 .x_pitch = plan->pitch.channel};
 }
 
@@ -79,7 +82,7 @@ static void multiply(const cvy_cpu_implicit_gemm_block *b, const cvy_cpu_implici
     tile.w = filters_of(b, channels.begin, i, some);
     tile.y = direct ? s->direct + i * rows * volume : waiting(b, s, i, all);
     tile.y_pitch = direct ? volume : width;
-    tile.add = channels.begin > 0 || (direct && plan->p.accumulate);
+    tile.add = channels.begin > 0;
     if (direct && channels.begin == 0) prefetch_results(&tile, rows, vectors * plan->kernel->width);
     plan->kernel->run[vectors - 1](&tile);
   }

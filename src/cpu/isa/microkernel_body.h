@@ -32,32 +32,36 @@ ALWAYS void multiply(vector sum[TILE_ROWS][TILE_VECTORS], const float *x, const 
   for (int v = 0; v < vectors; v++) needed(from[v]);
 }
 
-/* This is unrolled in full, once for each number of vectors, because the compiler keeps an array in
- * registers only if all its indices are constants. With one tap, AVX2 has few instructions to spare
- * beside 12 products, so the list of taps is not looked at in the loop. */
-ALWAYS void tile_of(const cvy_microkernel_tile *t, const int rows, const int vectors) {
-  vector sum[TILE_ROWS][TILE_VECTORS];
-  const float *x = t->x, *w = t->w;
+/* The sum of a block of channels. With one tap, AVX2 has few instructions to spare beside 12
+ * products, so the list of taps is not looked at in the loop. */
+ALWAYS void sum_block(vector sum[TILE_ROWS][TILE_VECTORS], const cvy_microkernel_tile *t,
+                      const float *x, const float *w, int64_t channels, const int rows,
+                      const int vectors) {
   UNROLL(8)
   for (int r = 0; r < rows; r++) {
     UNROLL(8)
     for (int v = 0; v < vectors; v++) sum[r][v] = (vector){0};
   }
-  if (t->add) {
+  if (t->taps == 1) {
+    x += t->tap[0];
+    for (int64_t c = channels; c > 0; c--, x += t->x_pitch, w += rows)
+      multiply(sum, x, w, rows, vectors);
+    return;
+  }
+  for (int64_t c = 0; c < channels; c++, x += t->x_pitch) {
+    for (int64_t i = 0; i < t->taps; i++, w += rows) multiply(sum, x + t->tap[i], w, rows, vectors);
+  }
+}
+
+/* This is unrolled in full, once for each number of vectors, because the compiler keeps an array in
+ * registers only if all its indices are constants. */
+ALWAYS void put_block(vector sum[TILE_ROWS][TILE_VECTORS], const cvy_microkernel_tile *t, bool add,
+                      const int rows, const int vectors) {
+  if (add) {
     UNROLL(8)
     for (int r = 0; r < rows; r++) {
       UNROLL(8)
-      for (int v = 0; v < vectors; v++) sum[r][v] = load(t->y + r * t->y_pitch + v * WIDTH);
-    }
-  }
-  if (t->taps == 1) {
-    x += t->tap[0];
-    for (int64_t c = t->channels; c > 0; c--, x += t->x_pitch, w += rows)
-      multiply(sum, x, w, rows, vectors);
-  } else {
-    for (int64_t c = 0; c < t->channels; c++, x += t->x_pitch) {
-      for (int64_t i = 0; i < t->taps; i++, w += rows)
-        multiply(sum, x + t->tap[i], w, rows, vectors);
+      for (int v = 0; v < vectors; v++) sum[r][v] += load(t->y + r * t->y_pitch + v * WIDTH);
     }
   }
   UNROLL(8)
@@ -65,6 +69,23 @@ ALWAYS void tile_of(const cvy_microkernel_tile *t, const int rows, const int vec
     UNROLL(8)
     for (int v = 0; v < vectors; v++) store(t->y + r * t->y_pitch + v * WIDTH, sum[r][v]);
   }
+}
+
+/* Without channels the sum is 0. */
+ALWAYS void tile_of(const cvy_microkernel_tile *t, const int rows, const int vectors) {
+  vector sum[TILE_ROWS][TILE_VECTORS];
+  const float *x = t->x, *w = t->w;
+  int64_t left = t->channels;
+  bool add = t->add;
+  do {
+    int64_t some = left < t->block ? left : t->block;
+    sum_block(sum, t, x, w, some, rows, vectors);
+    put_block(sum, t, add, rows, vectors);
+    x += some * t->x_pitch;
+    w += some * t->taps * rows;
+    left -= some;
+    add = true;
+  } while (left > 0);
 }
 
 static void tile_1(const cvy_microkernel_tile *t) {

@@ -4,8 +4,9 @@
 #include "cpu/isa/cache.h"
 #include "cpu/isa/stencil.h"
 
-#define STENCIL_ROWS 8 /* of results, at most */
-#define STENCIL_DOWN 7 /* filter rows */
+#define STENCIL_ROWS 8   /* of results, at most */
+#define STENCIL_DOWN 7   /* filter rows */
+#define STENCIL_TERMS 64 /* of a block of a sum of dots, in each element of a vector */
 
 /* Loads a register for several uses. GCC alone would read memory again for each. */
 static inline vector load_once(const float *from) {
@@ -235,17 +236,32 @@ ALWAYS void dot_vectors(vector *sum, const cvy_stencil *s, int64_t k, const floa
   }
 }
 
+/* Adds blocks of sums to those in memory, and begins new ones. */
+ALWAYS void add_dots(const cvy_stencil *s, int64_t k, float *sums, vector *sum, const int block,
+                     const int down) {
+  UNROLL(16)
+  for (int t = 0; t < block * down; t++) {
+    float *to = sums + (t % down * s->across + k + t / down) * CVY_WIDEST_VECTOR;
+    store(to, load(to) + sum[t]);
+    sum[t] = (vector){0};
+  }
+}
+
 ALWAYS void dot_taps(const cvy_stencil *s, int64_t k, const float *y, int64_t y_pitch, float *sums,
                      const int block, const int down, const int step) {
   vector sum[STENCIL_DOWN * 2 + 2];
+  int64_t terms = 0;
   UNROLL(16)
-  for (int t = 0; t < block * down; t++)
-    sum[t] = load(sums + (t % down * s->across + k + t / down) * CVY_WIDEST_VECTOR);
-  for (int64_t i = 0; i < s->length; i += WIDTH) {
+  for (int t = 0; t < block * down; t++) sum[t] = (vector){0};
+  for (int64_t i = 0; i < s->length; i += WIDTH, terms += s->rows) {
     int64_t at = i + WIDTH <= s->length ? i : s->length - WIDTH, o = 0;
     vector_mask mask =
         mask_from(i - at); /* what the last vector has in common with the one before counts as 0 */
     prefetch_some(s);
+    if (terms + s->rows > STENCIL_TERMS && terms > 0) {
+      add_dots(s, k, sums, sum, block, down);
+      terms = 0;
+    }
     for (; o + DOTS_ROWS <= s->rows; o += DOTS_ROWS) {
       dot_vectors(sum, s, k, s->x + o * s->x_step + at, y + o * y_pitch + at, y_pitch, mask,
                   DOTS_ROWS, block, down, step);
@@ -255,9 +271,7 @@ ALWAYS void dot_taps(const cvy_stencil *s, int64_t k, const float *y, int64_t y_
                   block, down, step);
     }
   }
-  UNROLL(16)
-  for (int t = 0; t < block * down; t++)
-    store(sums + (t % down * s->across + k + t / down) * CVY_WIDEST_VECTOR, sum[t]);
+  add_dots(s, k, sums, sum, block, down);
 }
 
 ALWAYS void dot_all(const cvy_stencil *s, const float *y, int64_t y_pitch, float *sums,

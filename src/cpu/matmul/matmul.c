@@ -97,6 +97,7 @@ static void multiply_strip(const tiles_run *run, const tiles_memory *memory,
                                .tap = &only_tap,
                                .taps = 1,
                                .channels = depth,
+                               .block = cvy_sum_block(1),
                                .x_pitch = vectors * kernel->width,
                                .y_pitch = run->plan.of.y.row,
                                .add = add};

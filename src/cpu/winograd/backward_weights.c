@@ -117,6 +117,7 @@ static void add_block(const gradient_block *b, bool add, float *sum) {
   int64_t columns = cvy_microkernel_columns(kernel), first = b->kernel_tiles.begin;
   cvy_microkernel_tile tile = {
       .tap = no_shift, .taps = 1, .channels = cvy_range_length(b->tiles), .add = add};
+  tile.block = cvy_sum_block(1);
   tile.x_pitch = tile.y_pitch = plan->row;
   for (int64_t point = 0; point < plan->tiling.points; point++, cvy_heartbeat_tick()) {
     for (int64_t at = 0; at < plan->row; at += columns) {

@@ -4,6 +4,7 @@
 
 #define BLOCK_FLOATS 163840 /* transformed inputs and products of a block: 640 KiB */
 #define MOST_TILES 48       /* of a block: two or three vectors do not get faster */
+#define LEAST_CHUNK 16      /* channels */
 #define OUTPUTS 32          /* of a block at a time */
 #define GROUP 4             /* tiles are transposed in fours */
 #define KEPT_FLOATS 262144  /* of transformed filters, that a second level of cache keeps */
@@ -26,15 +27,16 @@ static int64_t block_size(const cvy_cpu_winograd_maps_plan *plan) {
   return best;
 }
 
-/* Filters of some channels, even parts of all, stay in cache together with the input that they
- * meet. */
+/* Filters of some channels stay in cache together with the input that they meet. A power of two, so
+ * that sums have the same blocks however many tiles there are. */
 static void cut_transient(cvy_cpu_winograd_maps_plan *plan) {
   const cvy_cpu_winograd_tiling *t = &plan->tiling;
   int64_t size = cvy_div_up(t->tiles, cvy_div_up(t->tiles, MOST_TILES));
   plan->blocks = cvy_cut_by(t->tiles, cvy_align_up(size, t->kernel->width));
   plan->together = t->kernel_tiles;
-  int64_t most = BLOCK_FLOATS / t->points / (plan->blocks.size + t->kernel->rows);
-  plan->chunk = cvy_div_up(t->channels, cvy_div_up(t->channels, most));
+  int64_t most = BLOCK_FLOATS / t->points / (MOST_TILES + t->kernel->rows);
+  for (plan->chunk = LEAST_CHUNK; 2 * plan->chunk <= most;) plan->chunk *= 2;
+  plan->chunk = cvy_min(plan->chunk, t->channels);
 }
 
 static void set_pitches(cvy_cpu_winograd_maps_plan *plan) {
