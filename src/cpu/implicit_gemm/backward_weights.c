@@ -101,7 +101,7 @@ static void transpose_y(const weights_unit *u, int64_t image, int64_t tile, floa
 
 static void load(const weights_unit *u) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
-  int64_t first = u->of.images.begin, images = plan->units.images.size;
+  int64_t first = u->of.images.begin, images = plan->units.images_at_once;
   for (int64_t i = first; i < u->of.images.end; i++, cvy_heartbeat_tick()) {
     for (int64_t b = 0; b < plan->columns.bundles.count; b++)
       transpose_x(u, i, bundle_of(plan, &u->part, b),
@@ -127,43 +127,32 @@ static int64_t tap_place(const weights_unit *u, int64_t tap) {
   return ((t * extent[1] + r) * extent[2] + s) * u->run->plan.columns.bundles.size;
 }
 
-/* What a tile sums over at a time: all outputs of a plane where rows of x follow each other without
- * gaps, as for 1x1; one long row; or some short rows. Blocks of sums are the same however a unit
- * was cut from the whole. */
+/* What a tile sums over at a time: one long row, or the short rows of a plane. */
 typedef struct weights_steps {
   cvy_microkernel_tile tile;
   int64_t count, x, y; /* of a plane, and from one to the next in the transposed x and dy */
 } weights_steps;
-
-/* A row, or the rows of a plane as one, in even blocks. */
-static weights_steps long_rows(const weights_unit *u, int64_t outputs, int64_t rows,
-                               int64_t x_row) {
-  int64_t size = u->run->plan.columns.bundles.size;
-  int64_t blocks = cvy_div_up(outputs, CVY_SUM_TERMS);
-  return (weights_steps){.tile = {.tap = u->taps,
-                                  .taps = 1,
-                                  .channels = outputs,
-                                  .block = cvy_div_up(outputs, blocks),
-                                  .x_pitch = u->transposed.stride[2] * size},
-                         .count = rows,
-                         .x = x_row,
-                         .y = outputs * u->run->plan.kernel->rows};
-}
 
 static weights_steps steps_of(const weights_unit *u) {
   const cvy_cpu_implicit_gemm_transposed *t = &u->transposed;
   const int64_t *out = u->of.p.conv.out;
   int64_t size = u->run->plan.columns.bundles.size;
   int64_t row = t->extent[2] * t->stride[1] * size;
-  if (row == out[2] * t->stride[2] * size) return long_rows(u, out[1] * out[2], 1, 0);
-  if (u->run->plan.p.conv.out[1] == 1 || out[2] > CVY_SUM_TERMS / 2)
-    return long_rows(u, out[2], out[1], row);
-  return (weights_steps){.tile = {.tap = u->taps,
-                                  .taps = out[2],
-                                  .channels = out[1],
-                                  .block = cvy_sum_block(out[2]),
-                                  .x_pitch = row},
-                         .count = 1};
+  weights_steps rows = {.tile = {.tap = u->taps,
+                                 .taps = out[2],
+                                 .channels = out[1],
+                                 .block = cvy_sum_block(out[2]),
+                                 .x_pitch = row},
+                        .count = 1};
+  weights_steps row_by_row = {.tile = {.tap = u->taps,
+                                       .taps = 1,
+                                       .channels = out[2],
+                                       .block = CVY_SUM_TERMS,
+                                       .x_pitch = t->stride[2] * size},
+                              .count = out[1],
+                              .x = row,
+                              .y = out[2] * u->run->plan.kernel->rows};
+  return cvy_cpu_implicit_gemm_by_rows(&u->run->plan.p) ? row_by_row : rows;
 }
 
 /* Adds all outputs of the unit to one tile of the sum. */
@@ -189,7 +178,7 @@ static void add_bundle(const weights_unit *u, int64_t number, bool add, float *s
   const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
   int64_t width = plan->kernel->width, rows = plan->kernel->rows, pitch = plan->columns.pitch;
   int64_t all = pitch / width, strips = cvy_div_up(all, CVY_MICROKERNEL_VECTORS);
-  int64_t tiles = cvy_range_length(u->part.tiles), images = plan->units.images.size;
+  int64_t tiles = cvy_range_length(u->part.tiles), images = plan->units.images_at_once;
   weights_steps steps = steps_of(u);
   steps.tile.add = add;
   steps.tile.y_pitch = pitch;
@@ -215,8 +204,11 @@ static void put_taps(const weights_run *run, const float *sum, int64_t channels,
                      float *dw) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
   int64_t across = plan->columns.folded ? plan->p.conv.filter[2] : 1;
-  run->call->simd->transpose(dw + tap * across, cvy_filter_volume(&plan->p), sum,
-                             plan->columns.bundles.size, across, channels);
+  if (cvy_filter_volume(&plan->p) == 1)
+    memcpy(dw, sum, (size_t)channels * sizeof *dw);
+  else
+    run->call->simd->transpose(dw + tap * across, cvy_filter_volume(&plan->p), sum,
+                               plan->columns.bundles.size, across, channels);
 }
 
 /* Puts one tile of outputs of a part, from the sums of one bundle. */
@@ -276,24 +268,21 @@ static void add_unit(const weights_unit *u, bool add, float *sum) {
     add_bundle(u, b, add, sum + b * (plan->floats.sum / bundles));
 }
 
-static void set_unit(weights_unit *u, int64_t number) {
-  u->of = cvy_output_block_at(&u->run->plan.units, &u->run->plan.p, number);
-  u->transposed = cvy_cpu_implicit_gemm_transposed_of(&u->of.p);
-}
-
 static void sum_piece(const weights_run *run, int64_t number, float *memory) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
-  int64_t images = plan->units.images.size, bundles = plan->columns.bundles.count;
-  cvy_range slice =
-      cvy_share(cvy_output_blocks_count(&plan->units), plan->slices, number % plan->slices);
+  int64_t images = plan->units.images_at_once, bundles = plan->columns.bundles.count;
+  int64_t grains = plan->p.conv.n * plan->units.grains.count;
+  cvy_range slice = cvy_share(grains, plan->slices, number % plan->slices);
   weights_unit u = {.run = run, .part = part_at(plan, number / plan->slices)};
   float *sum = plan->slices > 1 ? run->sums + number * plan->floats.sum : memory + plan->floats.dw;
   u.taps = (int64_t *)(memory + plan->floats.dw + (plan->slices > 1 ? 0 : plan->floats.sum));
   u.y = (float *)u.taps + 2 * plan->p.conv.out[2];
   u.x = u.y + images * plan->tile_parts.size * plan->floats.y;
   u.row = u.x + bundles * images * plan->floats.x + plan->columns.pitch;
-  for (int64_t n = slice.begin; n < slice.end; n++) {
-    set_unit(&u, n);
+  for (int64_t n = slice.begin, next; n < slice.end; n = next) {
+    next = slice.end;
+    u.of = cvy_cpu_implicit_gemm_unit_at(plan, n, &next);
+    u.transposed = cvy_cpu_implicit_gemm_transposed_of(&u.of.p);
     load(&u);
     add_unit(&u, n > slice.begin, sum);
   }

@@ -27,9 +27,17 @@ typedef struct cvy_cpu_implicit_gemm_weights_plan {
     int64_t pitch; /* columns of a bundle, in whole vectors */
   } columns;
 
-  cvy_output_blocks units; /* of work: what is transposed and multiplied at a time */
-  int64_t slices;          /* of the units, each with a sum of its own */
-  int64_t pieces;          /* slices of parts of groups, which threads share out */
+  /* Grains are some outputs of an image along an axis, in whole blocks of sums; those of all
+   * images are a line, of which slices are parts. They follow from the problem alone. A unit of
+   * work, what is transposed and multiplied at a time, is some neighbours of them, as many as the
+   * cache holds. */
+  struct {
+    int axis;
+    cvy_cut grains;                  /* of an image */
+    int64_t at_once, images_at_once; /* grains, or whole images if there are several */
+  } units;
+  int64_t slices; /* each with a sum of its own */
+  int64_t pieces; /* slices of parts of groups, which threads share out */
 
   /* Sizes of memory, in floats. */
   struct {
@@ -59,6 +67,13 @@ cvy_cpu_implicit_gemm_weights_plan cvy_cpu_implicit_gemm_weights_plan_for(
     const cvy_problem *problem, const cvy_facts *facts);
 int64_t cvy_cpu_implicit_gemm_weights_bytes(const cvy_problem *problem, const cvy_facts *facts);
 cvy_cpu_implicit_gemm_transposed cvy_cpu_implicit_gemm_transposed_of(const cvy_problem *block);
+/* The unit that begins with grain `number` and ends with *number or before: *number becomes the
+ * grain after it. */
+cvy_output_block cvy_cpu_implicit_gemm_unit_at(const cvy_cpu_implicit_gemm_weights_plan *plan,
+                                               int64_t number, int64_t *end);
+
+/* Whether sums go through rows one at a time: long ones, and lines. */
+bool cvy_cpu_implicit_gemm_by_rows(const cvy_problem *problem);
 
 /* backward_weights.c */
 void cvy_cpu_implicit_gemm_weights(const cvy_cpu_call *call);

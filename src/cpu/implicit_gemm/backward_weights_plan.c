@@ -5,11 +5,10 @@
 #include "problem/conv/conv.h"
 
 #define UNIT_FLOATS 131072 /* x and dy of a unit, in the L2 cache */
-#define UNITS_PER_SLICE 8  /* from here on it does not matter that slices are uneven */
 #define LEAST_PART 32      /* channels, and outputs */
 #define LEAST_PIXELS 512   /* of a unit: loading and storing sums costs little beside them */
-#define TRANSPOSED 1.0     /* cycles of an element */
-#define PER_SUM 1.0        /* cycles to write a sum of a slice and to read it again */
+#define TRANSPOSED 1.5     /* cycles of an element */
+#define PER_SUM 0.5        /* cycles to write a sum of a slice and to read it again */
 #define LARGE_1X1 128      /* sums per output from which im2col is faster, measured */
 #define LARGE_STRIDED 4096
 
@@ -43,26 +42,47 @@ bool cvy_cpu_implicit_gemm_takes_weights(const cvy_problem *problem, cvy_text *r
 
 /* ------------------------------------------------------------------------------------ units */
 
+bool cvy_cpu_implicit_gemm_by_rows(const cvy_problem *p) {
+  return p->conv.out[1] == 1 || p->conv.out[2] > CVY_SUM_TERMS / 2;
+}
+
+cvy_output_block cvy_cpu_implicit_gemm_unit_at(const cvy_cpu_implicit_gemm_weights_plan *plan,
+                                               int64_t number, int64_t *end) {
+  cvy_cut grains = plan->units.grains;
+  int64_t image = number / grains.count, first = number % grains.count, left = *end - number;
+  int64_t images = first == 0 ? cvy_min(left / grains.count, plan->units.images_at_once) : 0;
+  int64_t some = cvy_min(cvy_min(plan->units.at_once, grains.count - first), left);
+  if (images > 1) some = grains.count;
+  images = cvy_max(images > 1 ? images : 1, 1);
+  *end = number + some * images;
+  int64_t extent = plan->p.conv.out[plan->units.axis];
+  cvy_range outputs = {first * grains.size, cvy_min((first + some) * grains.size, extent)};
+  return cvy_output_block_of(&plan->p, plan->units.axis, (cvy_range){image, image + images},
+                             outputs);
+}
+
+/* The most outputs along the axis that a unit has. */
+static int64_t unit_outputs(const cvy_cpu_implicit_gemm_weights_plan *plan) {
+  return cvy_min(plan->units.at_once * plan->units.grains.size, plan->p.conv.out[plan->units.axis]);
+}
+
 /* Places of x, transposed, in one image of a unit. */
 static int64_t places(const cvy_cpu_implicit_gemm_weights_plan *plan) {
-  cvy_output_block block = cvy_output_block_at(&plan->units, &plan->p, 0);
+  cvy_output_block block = cvy_output_block_of(&plan->p, plan->units.axis, (cvy_range){0, 1},
+                                               (cvy_range){0, unit_outputs(plan)});
   cvy_cpu_implicit_gemm_transposed t = cvy_cpu_implicit_gemm_transposed_of(&block.p);
   return cvy_saturating_mul(cvy_saturating_mul(t.extent[0], t.extent[1]), t.extent[2]);
 }
 
 /* Outputs in one image of a unit. */
 static int64_t pixels(const cvy_cpu_implicit_gemm_weights_plan *plan) {
-  return cvy_out_volume(&plan->p) / plan->p.conv.out[plan->units.axis] * plan->units.outputs.size;
+  return cvy_out_volume(&plan->p) / plan->p.conv.out[plan->units.axis] * unit_outputs(plan);
 }
 
 static int64_t unit_floats(const cvy_cpu_implicit_gemm_weights_plan *plan) {
   int64_t channels = plan->columns.bundles.count * plan->columns.bundles.size;
   return cvy_saturating_mul(channels, places(plan)) +
          plan->tile_parts.size * plan->kernel->rows * pixels(plan);
-}
-
-static void cut_outputs(cvy_cpu_implicit_gemm_weights_plan *plan, int64_t parts) {
-  plan->units.outputs = cvy_cut_into(plan->p.conv.out[plan->units.axis], parts, 1);
 }
 
 /* How far the taps of a block's last output reach beyond it, along an axis that is cut. */
@@ -73,22 +93,32 @@ static int64_t reach(const cvy_problem *p, int axis) {
 /* The fewest outputs along the axis. Units that fit the cache repeat what their taps reach: of what
  * a unit transposes no more than two thirds may be its neighbours', or cutting costs more than the
  * cache saves. */
-static int64_t least_outputs(const cvy_cpu_implicit_gemm_weights_plan *plan) {
-  int axis = plan->units.axis;
-  return cvy_max(1, cvy_div_up(reach(&plan->p, axis), 2 * plan->p.conv.stride[axis]));
+static int64_t least_outputs(const cvy_problem *p, int axis) {
+  return cvy_max(1, cvy_div_up(reach(p, axis), 2 * p->conv.stride[axis]));
 }
 
-/* Units fit the cache; images stay whole, or several of them are one unit where they are small. */
+/* Grains end with blocks of sums, and are about as large as one. */
+static cvy_cut grains_of(const cvy_problem *p, int axis) {
+  int64_t extent = p->conv.out[axis], each = cvy_out_volume(p) / extent, block = 1;
+  if (axis == 2) block = CVY_SUM_TERMS;
+  if (axis == 1 && !cvy_cpu_implicit_gemm_by_rows(p)) block = cvy_sum_block(p->conv.out[2]);
+  int64_t least = cvy_max(least_outputs(p, axis), cvy_div_up(CVY_SUM_TERMS, each));
+  return cvy_cut_by(extent, cvy_min(cvy_align_up(least, block), extent));
+}
+
 static void cut_units(cvy_cpu_implicit_gemm_weights_plan *plan) {
-  int64_t least = least_outputs(plan), images = 1;
-  cut_outputs(plan, 1);
-  while (plan->units.outputs.size >= 2 * least && unit_floats(plan) > UNIT_FLOATS)
-    cut_outputs(plan, 2 * plan->units.outputs.count);
-  if (plan->units.outputs.count == 1) {
-    int64_t wanted = cvy_div_up(LEAST_PIXELS, pixels(plan));
-    images = cvy_max(cvy_min(wanted, cvy_div_up(plan->p.conv.n, plan->slices)), 1);
+  int64_t grains = plan->units.grains.count, units = 1;
+  plan->units.at_once = grains;
+  while (plan->units.at_once > 1 && unit_floats(plan) > UNIT_FLOATS) {
+    units *= 2;
+    plan->units.at_once = cvy_div_up(grains, units);
   }
-  plan->units.images = cvy_cut_by(plan->p.conv.n, images);
+  /* Columns of several rows are summed unit by unit, so these follow from the problem alone. */
+  if (plan->units.axis == 2 && plan->p.conv.out[1] > 1) plan->units.at_once = 1;
+  plan->units.images_at_once = 1;
+  if (plan->units.at_once < grains) return;
+  int64_t wanted = cvy_div_up(LEAST_PIXELS, pixels(plan));
+  plan->units.images_at_once = cvy_max(cvy_min(wanted, plan->p.conv.n / plan->slices), 1);
 }
 
 /* ------------------------------------------------------------------------------- sharing out */
@@ -113,40 +143,30 @@ static double places_per_pixel(const cvy_problem *p) {
 static void share_out(cvy_cpu_implicit_gemm_weights_plan *plan) {
   const cvy_problem *p = &plan->p;
   int64_t taps = cvy_filter_volume(p);
-  cvy_sum_cut cut = cvy_sum_cut_of(&(cvy_sum_work){
-      .groups = p->conv.groups,
-      .rows = plan->outputs,
-      .columns = plan->channels * taps,
-      .terms = p->conv.n * cvy_out_volume(p),
-      .least_rows = LEAST_PART,
-      .least_columns = LEAST_PART * taps,
-      .least_terms = LEAST_PIXELS,
-      .row_term = TRANSPOSED,
-      .column_term = TRANSPOSED * places_per_pixel(p) / (double)taps,
-      .product = 0.5 / (double)plan->kernel->width,
-      .slice = PER_SUM,
-  });
+  cvy_sum_cut cut = cvy_sum_cut_of(
+      &(cvy_sum_work){
+          .groups = p->conv.groups,
+          .rows = plan->outputs,
+          .columns = plan->channels * taps,
+          .terms = p->conv.n * cvy_out_volume(p),
+          .least_rows = LEAST_PART,
+          .least_columns = LEAST_PART * taps,
+          .least_terms = LEAST_PIXELS,
+          .row_term = TRANSPOSED,
+          .column_term = TRANSPOSED * places_per_pixel(p) / (double)taps,
+          .product = 0.5 / (double)plan->kernel->width,
+          .slice = PER_SUM,
+      },
+      plan->slots);
   cut_channels(plan, cut.columns);
   plan->tile_parts = cvy_cut_into(plan->tiles, cut.rows, 1);
   plan->slices = cut.slices;
-}
-
-/* Slices come out even, or of so many units that it does not matter. */
-static void even_out(cvy_cpu_implicit_gemm_weights_plan *plan) {
-  int64_t least = least_outputs(plan), units = cvy_output_blocks_count(&plan->units);
-  while (plan->units.images.size == 1 && plan->units.outputs.size > least &&
-         units % plan->slices != 0 && units < UNITS_PER_SLICE * plan->slices) {
-    int64_t before = plan->units.outputs.count;
-    cut_outputs(plan, before + 1);
-    units = cvy_output_blocks_count(&plan->units);
-    if (plan->units.outputs.count == before) break;
-  }
-  plan->slices = cvy_max(cvy_min(plan->slices, units), 1);
+  while (plan->slices > p->conv.n * plan->units.grains.count && plan->slices > 1) plan->slices /= 2;
 }
 
 static void size_memory(cvy_cpu_implicit_gemm_weights_plan *plan) {
   int64_t across = plan->columns.folded ? plan->p.conv.filter[2] : 1;
-  int64_t bundles = plan->columns.bundles.count, images = plan->units.images.size;
+  int64_t bundles = plan->columns.bundles.count, images = plan->units.images_at_once;
   plan->columns.pitch = cvy_align_up(plan->columns.bundles.size * across, plan->kernel->width);
   plan->columns.taps = cvy_filter_volume(&plan->p) / across;
   plan->floats.sum =
@@ -192,11 +212,11 @@ cvy_cpu_implicit_gemm_weights_plan cvy_cpu_implicit_gemm_weights_plan_for(
   plan.outputs = plan.p.conv.k / plan.p.conv.groups;
   plan.kernel = cvy_microkernel_for(cvy_simd_best(), plan.outputs);
   plan.tiles = cvy_div_up(plan.outputs, plan.kernel->rows);
+  plan.units.grains = grains_of(&plan.p, plan.units.axis);
   share_out(&plan);
   plan.columns.folded = plan.columns.bundles.count == 1 &&
                         (plan.p.conv.dilation[2] == 1 || plan.p.conv.filter[2] == 1);
   cut_units(&plan);
-  even_out(&plan);
   size_memory(&plan);
   return plan;
 }

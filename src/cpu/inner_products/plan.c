@@ -2,16 +2,18 @@
 #include "cpu/inner_products/inner_products.h"
 #include "cpu/shared/merge.h"
 #include "cpu/shared/pointwise.h"
+#include "cpu/shared/sums.h"
 #include "problem/conv/conv.h"
 
 #define PLACES 1600       /* of a row: the rows of a tile share the L1 cache. They are */
 #define PLACES_1X1 800    /* fewer where no two columns are the same channel's */
 #define SOME_FLOATS 65536 /* of x, and of dy, in the L2 cache */
-#define SUM_FLOATS 65536  /* up to here a sum per slice costs less than loading x again */
-#define SLICES_PER_THREAD 2
-#define PREFETCHED 2  /* shares of the cache for dy that memory may be asked for meanwhile */
-#define LEAST_PART 16 /* outputs or channels */
-#define FAR 512       /* floats: rows so far apart would meet in few sets of the cache */
+#define LOADED 1.0        /* cycles of an element */
+#define PER_SUM 0.5       /* cycles to write a sum of a slice and to read it again */
+#define PREFETCHED 2      /* shares of the cache for dy that memory may be asked for meanwhile */
+#define LEAST_PART 16     /* outputs or channels */
+#define LEAST_PLACES 512  /* of a slice */
+#define FAR 512           /* floats: rows so far apart would meet in few sets of the cache */
 
 /* -------------------------------------------------------------------------------- units */
 
@@ -68,25 +70,27 @@ static bool may_lie(const cvy_cpu_inner_products_plan *plan) {
 
 /* ---------------------------------------------------------------------------- sharing out */
 
-/* As many even parts as are missing, but not too thin. */
-static cvy_cut parts_for(int64_t whole, int64_t missing, int64_t unit) {
-  return cvy_cut_into(whole, cvy_min(missing, whole / LEAST_PART), unit);
-}
-
-/* If the sums are small, each of a few slices of the units has one. If they are large, outputs are
- * shared out, then channels, and each part loads the other operand again. */
 static void share_out(cvy_cpu_inner_products_plan *plan) {
-  int64_t missing = cvy_div_up(plan->slots, plan->p.conv.groups);
+  const cvy_problem *p = &plan->p;
   int64_t units = cvy_output_blocks_count(&plan->units);
-  bool small = plan->p.conv.k * plan->channels * plan->taps <= SUM_FLOATS;
-  plan->slices = 1;
-  if (small && missing > 1) plan->slices = cvy_min(SLICES_PER_THREAD * missing, units);
-  missing = cvy_div_up(missing, plan->slices);
-  plan->output_parts = parts_for(plan->outputs, missing, plan->kernel->rows);
-  missing = cvy_div_up(missing, plan->output_parts.count);
-  plan->channel_parts = parts_for(plan->channels, missing, 1);
-  missing = cvy_div_up(missing, plan->channel_parts.count);
-  if (missing > 1) plan->slices = cvy_min(plan->slices * missing, units);
+  cvy_sum_cut cut = cvy_sum_cut_of(
+      &(cvy_sum_work){
+          .groups = p->conv.groups,
+          .rows = plan->outputs,
+          .columns = plan->channels * plan->taps,
+          .terms = p->conv.n * cvy_out_volume(p),
+          .least_rows = LEAST_PART,
+          .least_columns = LEAST_PART * plan->taps,
+          .least_terms = LEAST_PLACES,
+          .row_term = LOADED,
+          .column_term = LOADED / (double)plan->taps * (double)plan->row.phases,
+          .product = 0.5 / (double)cvy_simd_best()->microkernel.width,
+          .slice = PER_SUM,
+      },
+      plan->slots);
+  plan->slices = cvy_max(cvy_min(cut.slices, units), 1);
+  plan->output_parts = cvy_cut_into(plan->outputs, cut.rows, plan->kernel->rows);
+  plan->channel_parts = cvy_cut_into(plan->channels, cut.columns, 1);
 }
 
 static void size_rows(cvy_cpu_inner_products_plan *plan, int64_t places) {

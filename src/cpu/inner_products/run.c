@@ -1,8 +1,10 @@
 /* Running cpu.inner_products. Where the units are sliced each slice has a sum of its own, made in
- * one order by whichever thread; they are added up in order, so bits do not depend on timing. */
+ * one order by whichever thread; they are joined in order, so bits depend neither on timing nor on
+ * how many threads there are. */
 #include <string.h>
 
 #include "cpu/inner_products/inner_products.h"
+#include "cpu/shared/sums.h"
 #include "problem/conv/conv.h"
 
 typedef struct inner_run {
@@ -212,15 +214,16 @@ static void sum_pieces(void *arg, int64_t begin, int64_t end, int32_t slot) {
 
 /* -------------------------------------------------------------------------------- adding up */
 
-static void add_slices(void *arg, int64_t begin, int64_t end, int32_t slot) {
+static void join_slices(void *arg, int64_t begin, int64_t end, int32_t slot) {
   const inner_run *run = arg;
   const cvy_simd *simd = run->call->simd;
   float *to = run->call->out[0] + begin;
-  int64_t first = run->plan.p.accumulate ? 0 : 1;
   (void)slot;
-  if (first > 0) memcpy(to, run->sums + begin, (size_t)(end - begin) * sizeof *to);
-  for (int64_t i = first; i < run->plan.slices; i++)
-    simd->axpy(to, 1, run->sums + i * run->plan.floats.sum + begin, 1, 1.0f, end - begin);
+  cvy_sum_join(simd, run->sums + begin, run->plan.floats.sum, run->plan.slices, end - begin);
+  if (run->plan.p.accumulate)
+    simd->axpy(to, 1, run->sums + begin, 1, 1.0f, end - begin);
+  else
+    memcpy(to, run->sums + begin, (size_t)(end - begin) * sizeof *to);
 }
 
 void cvy_cpu_inner_products_run(const cvy_cpu_call *call) {
@@ -231,5 +234,5 @@ void cvy_cpu_inner_products_run(const cvy_cpu_call *call) {
   int64_t parts = plan->channel_parts.count * plan->output_parts.count;
   cvy_parallel_items(call->threads, plan->p.conv.groups * parts * plan->slices, sum_pieces, &self);
   if (plan->floats.sum > 0)
-    cvy_parallel_for(call->threads, cvy_conv_count(&plan->p, CVY_W), add_slices, &self);
+    cvy_parallel_for(call->threads, cvy_conv_count(&plan->p, CVY_W), join_slices, &self);
 }

@@ -7,16 +7,13 @@ int cvy_block_axis(const cvy_problem *problem) {
   return axis;
 }
 
-cvy_output_block cvy_output_block_at(const cvy_output_blocks *blocks, const cvy_problem *problem,
-                                     int64_t number) {
-  int axis = blocks->axis;
-  int64_t band = number / blocks->outputs.count, part = number % blocks->outputs.count;
-  cvy_range outputs = cvy_cut_part(blocks->outputs, problem->conv.out[axis], part);
+cvy_output_block cvy_output_block_of(const cvy_problem *problem, int axis, cvy_range images,
+                                     cvy_range outputs) {
   int64_t start = outputs.begin * problem->conv.stride[axis] - problem->conv.pad[axis];
   int64_t skipped = cvy_min(cvy_max(start, 0), problem->conv.in[axis]);
   cvy_output_block b;
   cvy_problem_copy(&b.p, problem);
-  b.images = cvy_cut_part(blocks->images, problem->conv.n, band);
+  b.images = images;
   b.first = b.out_at = outputs.begin;
   b.in_at = skipped;
   b.p.conv.in[axis] -= skipped;
@@ -27,4 +24,12 @@ cvy_output_block cvy_output_block_at(const cvy_output_blocks *blocks, const cvy_
     b.out_at *= problem->conv.out[i];
   }
   return b;
+}
+
+cvy_output_block cvy_output_block_at(const cvy_output_blocks *blocks, const cvy_problem *problem,
+                                     int64_t number) {
+  int axis = blocks->axis;
+  int64_t band = number / blocks->outputs.count, part = number % blocks->outputs.count;
+  return cvy_output_block_of(problem, axis, cvy_cut_part(blocks->images, problem->conv.n, band),
+                             cvy_cut_part(blocks->outputs, problem->conv.out[axis], part));
 }

@@ -22,6 +22,10 @@ typedef struct cvy_output_block {
 /* The first axis with any extent: cut along it, blocks are whole in memory. */
 int cvy_block_axis(const cvy_problem *problem);
 
+/* The block of some outputs along an axis, of some images. */
+cvy_output_block cvy_output_block_of(const cvy_problem *problem, int axis, cvy_range images,
+                                     cvy_range outputs);
+
 /* Block `number` of a problem of forward geometry. Blocks of the same images follow each other. */
 cvy_output_block cvy_output_block_at(const cvy_output_blocks *blocks, const cvy_problem *problem,
                                      int64_t number);

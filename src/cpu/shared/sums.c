@@ -1,8 +1,10 @@
 /* Cutting gradients of weights, and joining the sums of their slices. */
 #include "cpu/shared/sums.h"
 
-#define THREADS 16        /* that shall find work */
-#define MOST_PIECES 256   /* more are of no use to them */
+#define MOST_SLICES 16
+#define MOST_GROUPS 32    /* from here on threads have enough to do without slices */
+#define JOINED 0.04       /* what joining slices may take of what their terms take */
+#define MOST_PARTS 4      /* for each thread */
 #define CACHED 131072     /* floats of sums that a thread walks through in its L2 cache */
 #define WALKED 256        /* terms that a walk through the sums adds */
 #define FAR 0.5           /* cycles to walk past a sum that is not there */
@@ -24,36 +26,37 @@ static double total(const cvy_sum_work *w, const cvy_sum_cut *cut) {
   return (double)w->groups * (loads + sums * terms * w->product + walks + joins);
 }
 
-/* How much longer many threads take than if all had the same to do all the time. */
-static double unevenness(const cvy_sum_work *w, const cvy_sum_cut *cut, double cycles) {
-  int64_t pieces = w->groups * cut->rows * cut->columns * cut->slices;
-  double useful = cycles / LEAST_WORK, threads = useful < THREADS ? useful : THREADS;
-  int64_t busy = threads < 1 ? 1 : (int64_t)threads;
-  return (double)(cvy_div_up(pieces, busy) * busy) / (double)pieces;
+static int64_t slices_of(const cvy_sum_work *w) {
+  double each = (double)w->terms * w->product;
+  double all = each * (double)w->rows * (double)w->columns * (double)w->groups;
+  int64_t slices = 1;
+  if (w->groups >= MOST_GROUPS) return 1;
+  while (2 * slices <= MOST_SLICES && w->terms >= 2 * slices * w->least_terms &&
+         2 * (double)slices * w->slice <= JOINED * each && all >= 2 * (double)slices * LEAST_WORK)
+    slices *= 2;
+  return slices;
 }
 
-/* What counts is the product of the times that one thread and many take, the one thread's to the
- * third power: twice the speed of many may cost it a quarter of its own, not more. */
-static double badness(const cvy_sum_work *w, const cvy_sum_cut *cut) {
+/* Cycles until the last of the threads is done. Small work is not for all of them. */
+static double duration(const cvy_sum_work *w, const cvy_sum_cut *cut, int64_t threads) {
   double cycles = total(w, cut);
-  return cycles * cycles * cycles * unevenness(w, cut, cycles);
+  int64_t pieces = w->groups * cut->rows * cut->columns * cut->slices;
+  int64_t useful = cvy_max((int64_t)(cycles / LEAST_WORK), 1), busy = cvy_min(threads, useful);
+  return cycles / (double)pieces * (double)cvy_div_up(pieces, busy);
 }
 
-cvy_sum_cut cvy_sum_cut_of(const cvy_sum_work *w) {
-  cvy_sum_cut best = {1, 1, 1}, cut;
+cvy_sum_cut cvy_sum_cut_of(const cvy_sum_work *w, int64_t threads) {
+  cvy_sum_cut best = {slices_of(w), 1, 1}, cut = best;
   int64_t most_rows = parts_at_most(w->rows, w->least_rows);
   int64_t most_columns = parts_at_most(w->columns, w->least_columns);
-  int64_t most_slices = parts_at_most(w->terms, w->least_terms);
-  double least = badness(w, &best);
-  for (cut.rows = 1; cut.rows <= most_rows; cut.rows *= 2) {
-    for (cut.columns = 1; cut.columns <= most_columns; cut.columns *= 2) {
-      for (cut.slices = 1; cut.slices <= most_slices; cut.slices *= 2) {
-        if (w->groups * cut.rows * cut.columns * cut.slices > MOST_PIECES && cut.slices > 1) break;
-        double bad = badness(w, &cut);
-        if (bad >= least) continue;
-        least = bad;
-        best = cut;
-      }
+  double least = duration(w, &best, threads);
+  for (cut.rows = 1; cut.rows <= most_rows; cut.rows += cvy_max(cut.rows / 2, 1)) {
+    for (cut.columns = 1; cut.columns <= most_columns; cut.columns += cvy_max(cut.columns / 2, 1)) {
+      if (cut.rows * cut.columns * cut.slices > MOST_PARTS * threads) break;
+      double cycles = duration(w, &cut, threads);
+      if (cycles >= least) continue;
+      least = cycles;
+      best = cut;
     }
   }
   return best;

@@ -1,6 +1,6 @@
-/* How gradients of weights are cut: by what they are, never by how many threads there are, so that
- * the order of their sums, and with it their bits, is the same on any machine of an instruction set
- * (docs/decisions/056). */
+/* How gradients of weights are cut. The terms of a sum are cut into slices by what they are, never
+ * by how many threads there are: the order of a sum, and with it its bits, is the same for any
+ * number (docs/decisions/056). Which sums a piece of work makes follows from the threads. */
 #ifndef CVY_CPU_SHARED_SUMS_H
 #define CVY_CPU_SHARED_SUMS_H
 
@@ -19,11 +19,11 @@ typedef struct cvy_sum_work {
 
 /* Pieces of work: each makes the sums of some rows and columns, of a slice of the terms. */
 typedef struct cvy_sum_cut {
+  int64_t slices;        /* whose sums are joined pairwise: a power of two */
   int64_t rows, columns; /* parts */
-  int64_t slices;        /* whose sums are joined pairwise */
 } cvy_sum_cut;
 
-cvy_sum_cut cvy_sum_cut_of(const cvy_sum_work *work);
+cvy_sum_cut cvy_sum_cut_of(const cvy_sum_work *work, int64_t threads);
 
 /* Adds up `slices` arrays of `count` floats, `pitch` apart, in the first of them: neighbours, then
  * sums of neighbours. */

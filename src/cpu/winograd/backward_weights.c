@@ -1,6 +1,7 @@
-/* Running backward_weights of cpu.winograd. Slices of the tiles are added up in order, so bits do
- * not depend on timing. */
+/* Running backward_weights of cpu.winograd. Slices of the tiles are joined in order, so bits depend
+ * neither on timing nor on how many threads there are. */
 #include "cpu/winograd/backward_weights.h"
+#include "cpu/shared/sums.h"
 #include "problem/conv/conv.h"
 
 #include <string.h>
@@ -172,12 +173,8 @@ static void put_output(const gradient_run *run, int64_t number, float *memory) {
   const cvy_simd *simd = run->call->simd;
   int64_t group = number / t->outputs, k = number % t->outputs;
   float *sum = run->sums + group * plan->slices * plan->floats.sum + k * plan->row;
-  for (int64_t slice = 1; slice < plan->slices; slice++) {
-    for (int64_t point = 0; point < t->points; point++) {
-      float *to = sum + point * plan->pitch.sum;
-      simd->axpy(to, 1, to + slice * plan->floats.sum, 1, 1.0f, t->channels);
-    }
-  }
+  for (int64_t point = 0; point < t->points; point++)
+    cvy_sum_join(simd, sum + point * plan->pitch.sum, plan->floats.sum, plan->slices, t->channels);
   t->transform[CVY_WINOGRAD_DW](&(cvy_winograd_arrays){.from = sum,
                                                        .from_row = t->n * plan->pitch.sum,
                                                        .from_column = plan->pitch.sum,

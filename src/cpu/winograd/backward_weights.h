@@ -9,7 +9,7 @@
 typedef struct cvy_cpu_winograd_weights_plan {
   cvy_cpu_winograd_tiling tiling;
   int64_t slices; /* of the tiles, each with a sum of its own */
-  cvy_cut parts;  /* of the kernel tiles, where threads share them out */
+  cvy_cut parts;  /* of the kernel tiles, where pieces share them out */
   int64_t block;  /* tiles at a time */
   int64_t row;    /* floats of a row of channels, in whole vectors */
 

@@ -1,24 +1,42 @@
 /* The cuts of cpu.winograd's backward_weights. */
 #include "cpu/winograd/backward_weights.h"
 
+#include "cpu/shared/sums.h"
+
 #define BLOCK_FLOATS 163840 /* transformed inputs and dy of a block: 640 KiB */
 #define MOST_TILES 128      /* of a block */
-#define SUM_FLOATS 1048576  /* up to here each thread has a sum of its own */
+#define LEAST_TILES 2       /* of outputs, of a part */
+#define LEAST_SLICE 64      /* tiles of a slice */
+#define TRANSFORMED 1.0     /* cycles of an element of a transformed tile */
+#define PER_SUM 0.3         /* cycles to write a sum of a slice and to read it again */
 
-/* If the sums are small, each of some slices of the tiles has one. If they are large, the outputs
- * are shared out, and each part transforms the input again. */
 static void share_out(cvy_cpu_winograd_weights_plan *plan) {
   const cvy_cpu_winograd_tiling *t = &plan->tiling;
-  int64_t missing = cvy_div_up(plan->slots, t->p.conv.groups);
-  bool small = cvy_saturating_mul(t->points * t->outputs, t->channels) <= SUM_FLOATS;
-  plan->slices = small ? cvy_min(missing, t->tiles) : 1;
-  plan->parts = cvy_cut_into(t->kernel_tiles, small ? 1 : cvy_min(missing, t->kernel_tiles), 1);
+  int64_t columns = t->points * t->channels;
+  cvy_sum_cut cut = cvy_sum_cut_of(
+      &(cvy_sum_work){
+          .groups = t->p.conv.groups,
+          .rows = t->outputs,
+          .columns = columns,
+          .terms = t->tiles,
+          .least_rows = LEAST_TILES * t->kernel->rows,
+          .least_columns = columns,
+          .least_terms = LEAST_SLICE,
+          .row_term = TRANSFORMED * (double)t->points,
+          .column_term = TRANSFORMED,
+          .product = 0.5 / (double)t->kernel->width,
+          .slice = PER_SUM,
+      },
+      plan->slots);
+  plan->slices = cut.slices;
+  plan->parts = cvy_cut_into(t->kernel_tiles, cut.rows, 1);
 }
 
-/* A block moves its transformed arrays and the sums: balanced at block = c k / (c + k) tiles. */
+/* A block moves its transformed arrays and the sums: balanced at block = c k / (c + k) tiles. It is
+ * the same however many parts there are, and with it the blocks of sums. */
 static void cut_blocks(cvy_cpu_winograd_weights_plan *plan) {
   const cvy_cpu_winograd_tiling *t = &plan->tiling;
-  int64_t outputs = plan->parts.size * t->kernel->rows, both = plan->row + outputs;
+  int64_t outputs = t->kernel_tiles * t->kernel->rows, both = plan->row + outputs;
   int64_t most = cvy_max(BLOCK_FLOATS / t->points / both, plan->row * outputs / both);
   int64_t slice = cvy_div_up(t->tiles, plan->slices);
   most = cvy_max(cvy_min(most, MOST_TILES), 1);

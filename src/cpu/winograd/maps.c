@@ -57,7 +57,7 @@ void cvy_cpu_winograd_multiply(const cvy_cpu_winograd_block *b,
   int64_t row = plan->blocks.size;
   cvy_microkernel_tile tile = {
       .tap = no_shift, .taps = 1, .channels = product->channels, .add = product->add};
-  tile.block = cvy_sum_block(1);
+  tile.block = plan->chunk;
   tile.x_pitch = tile.y_pitch = row;
   for (int64_t point = 0; point < plan->tiling.points; point++) {
     for (int64_t at = 0; at < count; at += columns) {

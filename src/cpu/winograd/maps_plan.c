@@ -27,16 +27,20 @@ static int64_t block_size(const cvy_cpu_winograd_maps_plan *plan) {
   return best;
 }
 
-/* Filters of some channels stay in cache together with the input that they meet. A power of two, so
- * that sums have the same blocks however many tiles there are. */
+/* Filters of some channels stay in cache together with the input that they meet: so many channels
+ * are a block of a sum, too, for the same bits with transient filters as without. A power of two,
+ * so that it does not follow from how many tiles there are. */
+static int64_t chunk_of(const cvy_cpu_winograd_tiling *t) {
+  int64_t most = BLOCK_FLOATS / t->points / (MOST_TILES + t->kernel->rows), chunk = LEAST_CHUNK;
+  while (2 * chunk <= most) chunk *= 2;
+  return cvy_max(cvy_min(chunk, t->channels), 1);
+}
+
 static void cut_transient(cvy_cpu_winograd_maps_plan *plan) {
   const cvy_cpu_winograd_tiling *t = &plan->tiling;
   int64_t size = cvy_div_up(t->tiles, cvy_div_up(t->tiles, MOST_TILES));
   plan->blocks = cvy_cut_by(t->tiles, cvy_align_up(size, t->kernel->width));
   plan->together = t->kernel_tiles;
-  int64_t most = BLOCK_FLOATS / t->points / (MOST_TILES + t->kernel->rows);
-  for (plan->chunk = LEAST_CHUNK; 2 * plan->chunk <= most;) plan->chunk *= 2;
-  plan->chunk = cvy_min(plan->chunk, t->channels);
 }
 
 static void set_pitches(cvy_cpu_winograd_maps_plan *plan) {
@@ -64,11 +68,15 @@ static void size_memory(cvy_cpu_winograd_maps_plan *plan) {
 }
 
 /* Transforming filters for each block of tiles costs less than keeping them, if there is one block
- * only or they are more than fit any cache. */
-static bool is_transient(const cvy_cpu_winograd_tiling *t) {
+ * only or they are more than fit any cache. And where there are fewer blocks than threads, these
+ * can still share the outputs. */
+static bool is_transient(const cvy_cpu_winograd_maps_plan *plan) {
+  const cvy_cpu_winograd_tiling *t = &plan->tiling;
   int64_t floats = cvy_saturating_mul(t->points, t->channels * t->outputs);
-  return t->tiles > 0 && t->p.conv.groups == 1 &&
-         floats > (t->tiles <= MOST_TILES ? KEPT_FLOATS : FAR_FLOATS);
+  int64_t blocks = cvy_div_up(t->tiles, t->kernel->width);
+  if (t->tiles == 0 || t->p.conv.groups > 1) return false;
+  return floats > (t->tiles <= MOST_TILES ? KEPT_FLOATS : FAR_FLOATS) ||
+         (blocks < plan->slots && blocks < t->kernel_tiles);
 }
 
 cvy_cpu_winograd_maps_plan cvy_cpu_winograd_maps_plan_for(const cvy_problem *problem,
@@ -81,7 +89,8 @@ cvy_cpu_winograd_maps_plan cvy_cpu_winograd_maps_plan_for(const cvy_problem *pro
   plan.slots = facts->info.compute_units;
   plan.together = cvy_max(OUTPUTS / plan.tiling.kernel->rows, 1);
   plan.together = cvy_min(plan.together, plan.tiling.kernel_tiles);
-  plan.transient = is_transient(&plan.tiling);
+  plan.transient = is_transient(&plan);
+  plan.chunk = chunk_of(&plan.tiling);
   if (plan.transient)
     cut_transient(&plan);
   else

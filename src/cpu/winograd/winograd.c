@@ -9,8 +9,9 @@
 #define ERROR_REACH 3 /* m - 1: so far a tile's window goes beyond that of one of its outputs */
 
 #define LEAST_CHANNELS 24
-#define LEAST_PLACES 128 /* of the result, for each thread */
+#define LEAST_PLACES 256 /* of the result */
 #define LEAST_TILES 8    /* for transient filters to be used often enough */
+#define LEAST_OUTPUTS 8  /* kernel tiles, for threads to share where filters are transient */
 
 /* Whether filters are of 3 x 3 and move a place at a time, over padding that is not negative either
  * way round. */
@@ -43,20 +44,22 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
 }
 
 /* With fewer channels on one side the transforms cost what the products save, and with few tiles
- * there is not enough of either for all threads. This was measured. */
+ * there is not enough of either for several threads. This was measured. However many there are the
+ * answer is the same, and with it the bits. */
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
   int64_t channels = problem->conv.c / problem->conv.groups,
           outputs = problem->conv.k / problem->conv.groups;
-  int64_t threads = facts->info.compute_units;
   if (channels < LEAST_CHANNELS || outputs < LEAST_CHANNELS) return false;
   if (problem->operation != CONVOY_BACKWARD_WEIGHTS) {
     cvy_params params;
+    cvy_facts alone = *facts;
+    alone.info.compute_units = 1;
     defaults(problem, facts, &params);
-    cvy_cpu_winograd_maps_plan plan = cvy_cpu_winograd_maps_plan_for(problem, facts, &params);
+    cvy_cpu_winograd_maps_plan plan = cvy_cpu_winograd_maps_plan_for(problem, &alone, &params);
     if (plan.transient)
-      return plan.tiling.tiles >= LEAST_TILES && plan.tiling.kernel_tiles >= 2 * threads;
+      return plan.tiling.tiles >= LEAST_TILES && plan.tiling.kernel_tiles >= LEAST_OUTPUTS;
   }
-  return problem->conv.n * cvy_out_volume(problem) >= LEAST_PLACES * threads;
+  return problem->conv.n * cvy_out_volume(problem) >= LEAST_PLACES;
 }
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
