@@ -83,6 +83,39 @@ static void transpose_x(const weights_unit *u, int64_t image, cvy_range some, fl
   }
 }
 
+/* The elements that a tap reads of a channel, those in the padding 0. */
+static void gather_tap(const weights_unit *u, int64_t tap, const float *x, float *to) {
+  const cvy_conv_problem *c = &u->of.p.conv;
+  int64_t from[3];
+  cvy_range inside[3];
+  for (int i = 2; i >= 0; tap /= c->filter[i], i--) {
+    from[i] = tap % c->filter[i] * c->dilation[i] - c->pad[i];
+    inside[i] = cvy_outputs_inside(c->in[i], c->out[i], c->stride[i], from[i]);
+  }
+  memset(to, 0, (size_t)cvy_out_volume(&u->of.p) * sizeof *to);
+  for (int64_t z = inside[0].begin; z < inside[0].end; z++) {
+    for (int64_t h = inside[1].begin; h < inside[1].end; h++) {
+      int64_t w = inside[2].begin, row = (z * c->stride[0] + from[0]) * c->in[1];
+      row = (row + h * c->stride[1] + from[1]) * c->in[2];
+      u->run->call->simd->gather(to + (z * c->out[1] + h) * c->out[2] + w,
+                                 x + row + w * c->stride[2] + from[2], c->stride[2],
+                                 cvy_range_length(inside[2]));
+    }
+  }
+}
+
+/* [output][channel][tap] of an image. */
+static void unfold_x(const weights_unit *u, int64_t image, float *to) {
+  const cvy_problem *p = &u->run->plan.p;
+  int64_t taps = cvy_filter_volume(p), count = cvy_out_volume(&u->of.p);
+  for (int64_t c = u->part.channels.begin; c < u->part.channels.end; c++, to += taps) {
+    int64_t channel = u->part.group * u->run->plan.channels + c;
+    const float *x = u->run->call->in[0] + cvy_conv_place(p, CVY_X, image, channel);
+    for (int64_t tap = 0; tap < taps; tap++) gather_tap(u, tap, x, u->row + tap * count);
+    u->run->call->simd->transpose(to, u->run->plan.columns.pitch, u->row, count, taps, count);
+  }
+}
+
 /* A block of whole rows lies in one piece, one of columns row by row. */
 static void transpose_y(const weights_unit *u, int64_t image, int64_t tile, float *to) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
@@ -103,7 +136,8 @@ static void load(const weights_unit *u) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
   int64_t first = u->of.images.begin, images = plan->units.images_at_once;
   for (int64_t i = first; i < u->of.images.end; i++, cvy_heartbeat_tick()) {
-    for (int64_t b = 0; b < plan->columns.bundles.count; b++)
+    if (plan->columns.unfolded) unfold_x(u, i, u->x + (i - first) * plan->floats.x);
+    for (int64_t b = 0; b < plan->columns.bundles.count && !plan->columns.unfolded; b++)
       transpose_x(u, i, bundle_of(plan, &u->part, b),
                   u->x + (b * images + i - first) * plan->floats.x);
     for (int64_t t = u->part.tiles.begin; t < u->part.tiles.end; t++) {
@@ -122,22 +156,32 @@ static int64_t tap_place(const weights_unit *u, int64_t tap) {
   const cvy_problem *p = &u->of.p;
   const int64_t *extent = u->transposed.extent, *d = p->conv.dilation;
   int64_t s = 0;
+  if (u->run->plan.columns.unfolded) return 0;
   if (!u->run->plan.columns.folded) s = tap % p->conv.filter[2] * d[2], tap /= p->conv.filter[2];
   int64_t r = tap % p->conv.filter[1] * d[1], t = tap / p->conv.filter[1] * d[0];
   return ((t * extent[1] + r) * extent[2] + s) * u->run->plan.columns.bundles.size;
 }
 
-/* What a tile sums over at a time: one long row, or the short rows of a plane. */
+/* What a tile sums over at a time: one long row, the short rows of a plane, or an image. */
 typedef struct weights_steps {
   cvy_microkernel_tile tile;
   int64_t count, x, y; /* of a plane, and from one to the next in the transposed x and dy */
+  int64_t planes, plane_x, plane_y;
 } weights_steps;
 
 static weights_steps steps_of(const weights_unit *u) {
   const cvy_cpu_implicit_gemm_transposed *t = &u->transposed;
   const int64_t *out = u->of.p.conv.out;
   int64_t size = u->run->plan.columns.bundles.size;
-  int64_t row = t->extent[2] * t->stride[1] * size;
+  int64_t row = t->extent[2] * t->stride[1] * size, rows_of_y = u->run->plan.kernel->rows;
+  if (u->run->plan.columns.unfolded)
+    return (weights_steps){.tile = {.tap = u->taps,
+                                    .taps = 1,
+                                    .channels = out[0] * out[1] * out[2],
+                                    .block = CVY_SUM_TERMS,
+                                    .x_pitch = u->run->plan.columns.pitch},
+                           .count = 1,
+                           .planes = 1};
   weights_steps rows = {.tile = {.tap = u->taps,
                                  .taps = out[2],
                                  .channels = out[1],
@@ -151,22 +195,24 @@ static weights_steps steps_of(const weights_unit *u) {
                                        .x_pitch = t->stride[2] * size},
                               .count = out[1],
                               .x = row,
-                              .y = out[2] * u->run->plan.kernel->rows};
-  return cvy_cpu_implicit_gemm_by_rows(&u->run->plan.p) ? row_by_row : rows;
+                              .y = out[2] * rows_of_y};
+  weights_steps steps = cvy_cpu_implicit_gemm_by_rows(&u->run->plan.p) ? row_by_row : rows;
+  steps.planes = out[0];
+  steps.plane_x = t->extent[1] * t->extent[2] * size * t->stride[0];
+  steps.plane_y = out[1] * out[2] * rows_of_y;
+  return steps;
 }
 
 /* Adds all outputs of the unit to one tile of the sum. */
 static void add_tile(const weights_unit *u, weights_steps steps, const float *x, const float *y,
                      int64_t vectors) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &u->run->plan;
-  const int64_t *extent = u->transposed.extent, *out = u->of.p.conv.out;
-  int64_t plane = extent[1] * extent[2] * plan->columns.bundles.size * u->transposed.stride[0];
   cvy_microkernel_tile *tile = &steps.tile;
   for (int64_t i = 0; i < cvy_range_length(u->of.images); i++) {
-    for (int64_t z = 0; z < out[0]; z++) {
+    for (int64_t z = 0; z < steps.planes; z++) {
       for (int64_t h = 0; h < steps.count; h++, tile->add = true) {
-        tile->x = x + i * plan->floats.x + z * plane + h * steps.x;
-        tile->w = y + i * plan->floats.y + z * out[1] * out[2] * plan->kernel->rows + h * steps.y;
+        tile->x = x + i * plan->floats.x + z * steps.plane_x + h * steps.x;
+        tile->w = y + i * plan->floats.y + z * steps.plane_y + h * steps.y;
         plan->kernel->run[vectors - 1](tile);
       }
     }
@@ -204,8 +250,8 @@ static void put_taps(const weights_run *run, const float *sum, int64_t channels,
                      float *dw) {
   const cvy_cpu_implicit_gemm_weights_plan *plan = &run->plan;
   int64_t across = plan->columns.folded ? plan->p.conv.filter[2] : 1;
-  if (cvy_filter_volume(&plan->p) == 1)
-    memcpy(dw, sum, (size_t)channels * sizeof *dw);
+  if (plan->columns.unfolded || cvy_filter_volume(&plan->p) == 1)
+    memcpy(dw, sum, (size_t)(channels * cvy_filter_volume(&plan->p)) * sizeof *dw);
   else
     run->call->simd->transpose(dw + tap * across, cvy_filter_volume(&plan->p), sum,
                                plan->columns.bundles.size, across, channels);

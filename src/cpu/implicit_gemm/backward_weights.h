@@ -22,6 +22,7 @@ typedef struct cvy_cpu_implicit_gemm_weights_plan {
     cvy_cut parts; /* of a group's channels, where pieces share them out */
     cvy_cut
         bundles;   /* of a part, which are transposed together: a strip wide if there are so many */
+    bool unfolded; /* x has an element for each of them, in the order of dw: fewer than sums */
     bool folded;   /* the taps of a filter row are columns, else each is a tap of its own */
     int64_t taps;  /* how many times the columns are read, each time from another place */
     int64_t pitch; /* columns of a bundle, in whole vectors */
@@ -43,7 +44,8 @@ typedef struct cvy_cpu_implicit_gemm_weights_plan {
   struct {
     int64_t x;   /* of one image and bundle of a unit */
     int64_t y;   /* of one image and tile */
-    int64_t row; /* of one row of x before it is transposed, where a stride skips elements */
+    int64_t row; /* of one row of x, where a stride skips elements, or of the taps of a channel,
+                    before they are transposed */
     int64_t sum; /* of a piece: in a slot, if there is only one slice */
     int64_t dw;  /* of an output and bundle, to be added to what is there */
     int64_t slot;
@@ -60,9 +62,6 @@ typedef struct cvy_cpu_implicit_gemm_transposed {
 
 /* backward_weights_plan.c: false with a reason if the problem is not for it. */
 bool cvy_cpu_implicit_gemm_takes_weights(const cvy_problem *problem, cvy_text *reason);
-/* Whether the sums are so large beside the outputs they come from that all is a matter of memory,
- * which BLAS cuts better for. */
-bool cvy_cpu_implicit_gemm_weights_are_large(const cvy_problem *problem);
 cvy_cpu_implicit_gemm_weights_plan cvy_cpu_implicit_gemm_weights_plan_for(
     const cvy_problem *problem, const cvy_facts *facts);
 int64_t cvy_cpu_implicit_gemm_weights_bytes(const cvy_problem *problem, const cvy_facts *facts);

@@ -9,8 +9,6 @@
 #define LEAST_PIXELS 512   /* of a unit: loading and storing sums costs little beside them */
 #define TRANSPOSED 1.5     /* cycles of an element */
 #define PER_SUM 0.5        /* cycles to write a sum of a slice and to read it again */
-#define LARGE_1X1 128      /* sums per output from which im2col is faster, measured */
-#define LARGE_STRIDED 4096
 
 cvy_cpu_implicit_gemm_transposed cvy_cpu_implicit_gemm_transposed_of(const cvy_problem *block) {
   cvy_cpu_implicit_gemm_transposed t;
@@ -22,14 +20,6 @@ cvy_cpu_implicit_gemm_transposed cvy_cpu_implicit_gemm_transposed_of(const cvy_p
                   (block->conv.filter[i] - 1) * block->conv.dilation[i] + 1;
   }
   return t;
-}
-
-bool cvy_cpu_implicit_gemm_weights_are_large(const cvy_problem *p) {
-  int64_t taps = cvy_filter_volume(p),
-          sums = p->conv.k / p->conv.groups * (p->conv.c / p->conv.groups) * taps;
-  int64_t pixels = p->conv.n * cvy_out_volume(p);
-  int64_t most = taps == 1 ? LARGE_1X1 : cvy_conv_strided(p) ? LARGE_STRIDED : INT64_MAX;
-  return sums > cvy_saturating_mul(most, pixels);
 }
 
 bool cvy_cpu_implicit_gemm_takes_weights(const cvy_problem *problem, cvy_text *reason) {
@@ -79,9 +69,14 @@ static int64_t pixels(const cvy_cpu_implicit_gemm_weights_plan *plan) {
   return cvy_out_volume(&plan->p) / plan->p.conv.out[plan->units.axis] * unit_outputs(plan);
 }
 
+/* Floats of x in one image of a unit, of each channel. */
+static int64_t channel_floats(const cvy_cpu_implicit_gemm_weights_plan *plan) {
+  return plan->columns.unfolded ? pixels(plan) * cvy_filter_volume(&plan->p) : places(plan);
+}
+
 static int64_t unit_floats(const cvy_cpu_implicit_gemm_weights_plan *plan) {
   int64_t channels = plan->columns.bundles.count * plan->columns.bundles.size;
-  return cvy_saturating_mul(channels, places(plan)) +
+  return cvy_saturating_mul(channels, channel_floats(plan)) +
          plan->tile_parts.size * plan->kernel->rows * pixels(plan);
 }
 
@@ -124,9 +119,10 @@ static void cut_units(cvy_cpu_implicit_gemm_weights_plan *plan) {
 /* ------------------------------------------------------------------------------- sharing out */
 
 static void cut_channels(cvy_cpu_implicit_gemm_weights_plan *plan, int64_t parts) {
-  cvy_cut cut = cvy_cut_into(plan->channels, parts, parts > 1 ? CVY_LINE_FLOATS : 1);
+  cvy_cut cut = cvy_cut_into(plan->channels, parts,
+                             parts > 1 && !plan->columns.unfolded ? CVY_LINE_FLOATS : 1);
   int64_t width = plan->kernel->width, vectors = cvy_div_up(cut.size, width);
-  int64_t bundles = cvy_div_up(vectors, CVY_MICROKERNEL_VECTORS);
+  int64_t bundles = plan->columns.unfolded ? 1 : cvy_div_up(vectors, CVY_MICROKERNEL_VECTORS);
   int64_t bundle = bundles == 1 ? cut.size : cvy_div_up(vectors, bundles) * width;
   plan->columns.parts = cut;
   plan->columns.bundles = cvy_cut_by(cut.size, bundle);
@@ -138,6 +134,13 @@ static double places_per_pixel(const cvy_problem *p) {
   double each = 1;
   for (int i = 0; i < 3; i++) each *= (double)t.extent[i] / (double)p->conv.out[i];
   return each;
+}
+
+/* Where outputs see few places, putting sums into the order of dw takes longer than bringing x into
+ * it, of which there are as many elements for each of these places as sums for each output. */
+static bool unfolds(const cvy_cpu_implicit_gemm_weights_plan *plan) {
+  return cvy_filter_volume(&plan->p) > 1 && plan->units.grains.count == 1 &&
+         plan->p.conv.n * cvy_out_volume(&plan->p) < plan->outputs;
 }
 
 static void share_out(cvy_cpu_implicit_gemm_weights_plan *plan) {
@@ -153,12 +156,17 @@ static void share_out(cvy_cpu_implicit_gemm_weights_plan *plan) {
           .least_columns = LEAST_PART * taps,
           .least_terms = LEAST_PIXELS,
           .row_term = TRANSPOSED,
-          .column_term = TRANSPOSED * places_per_pixel(p) / (double)taps,
+          .column_term = plan->columns.unfolded ? 2 * TRANSPOSED
+                                                : TRANSPOSED * places_per_pixel(p) / (double)taps,
           .product = 0.5 / (double)plan->kernel->width,
           .slice = PER_SUM,
       },
       plan->slots);
-  cut_channels(plan, cut.columns);
+  int64_t least =
+      plan->columns.unfolded
+          ? cvy_saturating_mul(plan->channels * taps, cvy_out_volume(p)) / UNIT_FLOATS + 1
+          : 1;
+  cut_channels(plan, cvy_max(cut.columns, least));
   plan->tile_parts = cvy_cut_into(plan->tiles, cut.rows, 1);
   plan->slices = cut.slices;
   while (plan->slices > p->conv.n * plan->units.grains.count && plan->slices > 1) plan->slices /= 2;
@@ -166,16 +174,20 @@ static void share_out(cvy_cpu_implicit_gemm_weights_plan *plan) {
 
 static void size_memory(cvy_cpu_implicit_gemm_weights_plan *plan) {
   int64_t across = plan->columns.folded ? plan->p.conv.filter[2] : 1;
+  if (plan->columns.unfolded) across = cvy_filter_volume(&plan->p);
   int64_t bundles = plan->columns.bundles.count, images = plan->units.images_at_once;
   plan->columns.pitch = cvy_align_up(plan->columns.bundles.size * across, plan->kernel->width);
   plan->columns.taps = cvy_filter_volume(&plan->p) / across;
   plan->floats.sum =
       cvy_saturating_mul(plan->columns.taps * bundles,
                          plan->tile_parts.size * plan->kernel->rows * plan->columns.pitch);
-  plan->floats.x = cvy_saturating_mul(plan->columns.bundles.size, places(plan));
+  plan->floats.x = plan->columns.unfolded
+                       ? cvy_saturating_mul(plan->columns.pitch, pixels(plan))
+                       : cvy_saturating_mul(plan->columns.bundles.size, places(plan));
   plan->floats.y = plan->kernel->rows * pixels(plan);
   bool skips = plan->p.conv.filter[2] == 1 && plan->p.conv.stride[2] > 1;
   plan->floats.row = skips ? plan->columns.parts.size * plan->p.conv.out[2] : 0;
+  if (plan->columns.unfolded) plan->floats.row = cvy_filter_volume(&plan->p) * pixels(plan);
   int64_t behind = plan->columns.pitch; /* the last place's columns are read as whole vectors */
   int64_t x = cvy_saturating_mul(bundles * images, plan->floats.x) + behind;
   int64_t y = images * plan->tile_parts.size * plan->floats.y;
@@ -213,8 +225,9 @@ cvy_cpu_implicit_gemm_weights_plan cvy_cpu_implicit_gemm_weights_plan_for(
   plan.kernel = cvy_microkernel_for(cvy_simd_best(), plan.outputs);
   plan.tiles = cvy_div_up(plan.outputs, plan.kernel->rows);
   plan.units.grains = grains_of(&plan.p, plan.units.axis);
+  plan.columns.unfolded = unfolds(&plan);
   share_out(&plan);
-  plan.columns.folded = plan.columns.bundles.count == 1 &&
+  plan.columns.folded = !plan.columns.unfolded && plan.columns.bundles.count == 1 &&
                         (plan.p.conv.dilation[2] == 1 || plan.p.conv.filter[2] == 1);
   cut_units(&plan);
   size_memory(&plan);

@@ -26,8 +26,7 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
 }
 
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
-  bool weak = for_weights(problem) ? cvy_cpu_implicit_gemm_weights_are_large(problem)
-                                   : cvy_cpu_implicit_gemm_packs_in_vain(problem);
+  bool weak = !for_weights(problem) && cvy_cpu_implicit_gemm_packs_in_vain(problem);
   return !cvy_cpu_blas_is_faster(problem, facts) && !(weak && cvy_cpu_blas_serves(problem, facts));
 }
 

@@ -21,7 +21,7 @@ static double total(const cvy_sum_work *w, const cvy_sum_cut *cut) {
   double part = sums / ((double)cut->rows * (double)cut->columns);
   double loads = terms * (rows * w->row_term * (double)cut->columns +
                           columns * w->column_term * (double)cut->rows);
-  double walks = part > CACHED ? sums * terms / WALKED * FAR : 0;
+  double walks = part > CACHED ? sums * (1 + terms / WALKED) * FAR : 0;
   double joins = cut->slices > 1 ? sums * slices * w->slice : 0;
   return (double)w->groups * (loads + sums * terms * w->product + walks + joins);
 }
