@@ -73,7 +73,8 @@ static inline bool cvy_cpu_implicit_gemm_loads_all(const cvy_cpu_implicit_gemm_m
 
 /* maps_plan.c: false with a reason if the problem is not for it. */
 bool cvy_cpu_implicit_gemm_takes_map(const cvy_problem *problem, cvy_text *reason);
-/* Whether it would pack columns for very few outputs, which im2col reads without packing. */
+/* Whether it would pack columns for very few outputs, which im2col reads without packing. Wider
+ * vectors than those of AVX2 pack so fast that it does not matter. */
 bool cvy_cpu_implicit_gemm_packs_in_vain(const cvy_problem *problem);
 cvy_cpu_implicit_gemm_maps_plan cvy_cpu_implicit_gemm_maps_plan_for(const cvy_problem *problem,
                                                                     const cvy_facts *facts);

@@ -8,7 +8,8 @@
 #include "problem/conv/conv.h"
 
 #define DEPTH 256   /* channels times taps of a panel: sums are walked once for so many */
-#define FEW_FLAT 32 /* outputs of pointwise filters, measured */
+#define FEW_FLAT 32 /* outputs of pointwise filters, measured on AVX2 */
+#define AVX2_WIDTH 8
 #define COLUMNS 512
 #define FILTER_FLOATS 32768    /* of the tiles taken together, for the channels of a panel */
 #define RESIDENT_FLOATS 131072 /* of planes that stay */
@@ -42,7 +43,8 @@ bool cvy_cpu_implicit_gemm_takes_map(const cvy_problem *problem, cvy_text *reaso
 bool cvy_cpu_implicit_gemm_packs_in_vain(const cvy_problem *problem) {
   cvy_problem p = cvy_merged(problem);
   int64_t results = p.operation == CONVOY_BACKWARD_DATA ? p.conv.c : p.conv.k;
-  return cvy_is_pointwise(&p) && results / p.conv.groups <= FEW_FLAT;
+  bool wide = cvy_simd_best()->microkernel.width > AVX2_WIDTH;
+  return !wide && cvy_is_pointwise(&p) && results / p.conv.groups <= FEW_FLAT;
 }
 
 /* ------------------------------------------------------------------------------------ cuts */

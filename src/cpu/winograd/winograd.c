@@ -8,10 +8,9 @@
 #define ERROR_GROWTH 4
 #define ERROR_REACH 3 /* m - 1: so far a tile's window goes beyond that of one of its outputs */
 
-#define LEAST_CHANNELS 24
-#define LEAST_PLACES 256 /* of the result */
-#define LEAST_TILES 8    /* for transient filters to be used often enough */
-#define LEAST_OUTPUTS 8  /* kernel tiles, for threads to share where filters are transient */
+/* What elements of transformed tiles and filters cost, in products of the microkernel. Measured. */
+#define TILE_ELEMENT 38
+#define FILTER_ELEMENT 15
 
 /* Whether filters are of 3 x 3 and move a place at a time, over padding that is not negative either
  * way round. */
@@ -43,23 +42,21 @@ static void defaults(const cvy_problem *problem, const cvy_facts *facts, cvy_par
   *out = (cvy_params){{4}};
 }
 
-/* With fewer channels on one side the transforms cost what the products save, and with few tiles
- * there is not enough of either for several threads. This was measured. However many there are the
- * answer is the same, and with it the bits. */
-static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
-  int64_t channels = problem->conv.c / problem->conv.groups,
-          outputs = problem->conv.k / problem->conv.groups;
-  if (channels < LEAST_CHANNELS || outputs < LEAST_CHANNELS) return false;
-  if (problem->operation != CONVOY_BACKWARD_WEIGHTS) {
-    cvy_params params;
-    cvy_facts alone = *facts;
-    alone.info.compute_units = 1;
-    defaults(problem, facts, &params);
-    cvy_cpu_winograd_maps_plan plan = cvy_cpu_winograd_maps_plan_for(problem, &alone, &params);
-    if (plan.transient)
-      return plan.tiling.tiles >= LEAST_TILES && plan.tiling.kernel_tiles >= LEAST_OUTPUTS;
-  }
-  return problem->conv.n * cvy_out_volume(problem) >= LEAST_PLACES;
+/* Whether products that are saved cost more than transforms: not with few channels, nor where tiles
+ * jut out over small maps, nor where few tiles meet many filters. However many threads there are
+ * the answer is the same, and with it the bits. */
+static bool pays(const cvy_problem *p, const cvy_facts *facts) {
+  const int64_t *map = p->operation == CONVOY_BACKWARD_DATA ? p->conv.in : p->conv.out;
+  double channels = (double)p->conv.c / (double)p->conv.groups;
+  double outputs = (double)p->conv.k / (double)p->conv.groups, filters = channels * outputs;
+  cvy_params params;
+  defaults(p, facts, &params);
+  int64_t m = params.value[0], side = m + 2;
+  double images = (double)p->conv.n, points = (double)(side * side);
+  double tiles = images * (double)(cvy_div_up(map[1], m) * cvy_div_up(map[2], m));
+  double direct = 9 * filters * images * (double)(map[1] * map[2]);
+  double transforms = TILE_ELEMENT * tiles * (channels + outputs) + FILTER_ELEMENT * filters;
+  return points * (filters * tiles + transforms) < direct;
 }
 
 static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text *reason) {
