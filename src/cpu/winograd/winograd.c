@@ -8,9 +8,15 @@
 #define ERROR_GROWTH 4
 #define ERROR_REACH 3 /* m - 1: so far a tile's window goes beyond that of one of its outputs */
 
-/* What elements of transformed tiles and filters cost, in products of the microkernel. Measured. */
-#define TILE_ELEMENT 38
-#define FILTER_ELEMENT 15
+/* What is measured of maps and of gradients of weights, in products of the microkernel: a product
+ * of the direct sum, and an element of a transformed tile, or of a filter or its gradient where all
+ * are near or too many for any cache. */
+typedef struct winograd_costs {
+  double product, tile, filter, far_filter;
+} winograd_costs;
+static const winograd_costs of_maps = {1, 38, 15, 15}, of_weights = {1.25, 30, 10, 28};
+
+#define NEAR_FLOATS 4194304 /* of filters */
 
 /* Whether filters are of 3 x 3 and move a place at a time, over padding that is not negative either
  * way round. */
@@ -54,8 +60,11 @@ static bool pays(const cvy_problem *p, const cvy_facts *facts) {
   int64_t m = params.value[0], side = m + 2;
   double images = (double)p->conv.n, points = (double)(side * side);
   double tiles = images * (double)(cvy_div_up(map[1], m) * cvy_div_up(map[2], m));
-  double direct = 9 * filters * images * (double)(map[1] * map[2]);
-  double transforms = TILE_ELEMENT * tiles * (channels + outputs) + FILTER_ELEMENT * filters;
+  const winograd_costs *cost = p->operation == CONVOY_BACKWARD_WEIGHTS ? &of_weights : &of_maps;
+  bool near = points * filters <= NEAR_FLOATS;
+  double direct = cost->product * 9 * filters * images * (double)(map[1] * map[2]);
+  double transforms = cost->tile * tiles * (channels + outputs);
+  transforms += (near ? cost->filter : cost->far_filter) * filters;
   return points * (filters * tiles + transforms) < direct;
 }
 
