@@ -3,8 +3,12 @@
 #include "cpu/implicit_gemm/backward_weights.h"
 #include "cpu/implicit_gemm/maps.h"
 #include "cpu/shared/blas_choice.h"
+#include "cpu/shared/merge.h"
+#include "cpu/shared/pointwise.h"
 #include "cpu/shared/workspace.h"
 #include "problem/conv/conv.h"
+
+#define LONG_ROW 256 /* floats */
 
 static bool for_weights(const cvy_problem *problem) {
   return problem->operation == CONVOY_BACKWARD_WEIGHTS;
@@ -25,7 +29,18 @@ static bool accepts(const cvy_problem *problem, const cvy_facts *facts, cvy_text
   return cvy_cpu_fits(workspace(problem, facts, NULL), facts, reason);
 }
 
+/* Whether it is a sum of a few long rows, or of their products: a pointwise filter with one channel
+ * on one side, of which a tile would leave most rows idle. cpu.direct walks rows as they lie, and
+ * its sums are a chain of so many terms at most as a block has. */
+static bool is_of_rows(const cvy_problem *problem) {
+  cvy_problem p = cvy_merged(problem);
+  int64_t channels = p.conv.c / p.conv.groups, outputs = p.conv.k / p.conv.groups;
+  return cvy_is_pointwise(&p) && cvy_min(channels, outputs) == 1 &&
+         cvy_max(channels, outputs) <= CVY_SUM_TERMS && p.conv.out[2] >= LONG_ROW;
+}
+
 static bool pays(const cvy_problem *problem, const cvy_facts *facts) {
+  if (is_of_rows(problem)) return false;
   bool weak = !for_weights(problem) && cvy_cpu_implicit_gemm_packs_in_vain(problem);
   return !cvy_cpu_blas_is_faster(problem, facts) && !(weak && cvy_cpu_blas_serves(problem, facts));
 }
