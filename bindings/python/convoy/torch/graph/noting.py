@@ -277,7 +277,7 @@ class Noting:
     def _find_functions(self) -> None:
         """What has defaults or closes over something, and is there after the call."""
         functions: Dict[Any, List[Any]] = {key[0]: [] for key in self._codes}
-        for each in gc.get_objects():
+        for each in gc.get_referrers(*functions):
             if type(each) is types.FunctionType and each.__code__ in functions:
                 functions[each.__code__].append(each)
         for (code, *_), found in self._codes.items():
