@@ -14,6 +14,7 @@ torch = pytest.importorskip("torch", reason="no PyTorch")
 
 import convoy
 from convoy import _on_import
+from ready import Ready
 
 PACKAGES = Path(convoy.__file__).parents[1]
 
@@ -33,17 +34,29 @@ def script(tmp_path):
     return tmp_path / "train.py"
 
 
-def run(*words, **environment):
+@pytest.fixture(scope="module", autouse=True)
+def ready():
+    """`run` becomes a program of it where no test says that Python has to be started."""
+    global READY
+    READY = Ready()
+    yield
+    READY.close()
+
+
+def run(*words, started=False, **environment):
     variables = {**os.environ, "PYTHONPATH": str(PACKAGES), "CONVOY_ROUTE": "convoy", **environment}
-    command = [sys.executable, *map(str, words)]
     folder = variables.pop("FOLDER", None)
+    if words[:3] == ("-m", "convoy", "run") and not started:
+        return READY.run(words, variables, folder)
+    command = [sys.executable, *map(str, words)]
     return subprocess.run(
         command, capture_output=True, text=True, timeout=120, env=variables, cwd=folder
     )
 
 
 def test_script(script):
-    done = run("-m", "convoy", "run", "--device", "cpu", script, 0, "-m", "--report")
+    words = "--device", "cpu", script, 0, "-m", "--report"
+    done = run("-m", "convoy", "run", *words, started=True)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [
         f"['{script}',", "'0',", "'-m',", "'--report']", "__main__", str(script.parent)
@@ -54,7 +67,7 @@ def test_script(script):
 
 def test_module(script):
     words = "--device", "cpu", "--report", "-m", "train", 4
-    done = run("-m", "convoy", "run", *words, FOLDER=script.parent)
+    done = run("-m", "convoy", "run", *words, FOLDER=script.parent, started=True)
     assert done.returncode == 4, done.stderr
     assert "['" + str(script) in done.stdout and "__main__" in done.stdout
     assert done.stderr.splitlines()[1:] == [
@@ -296,16 +309,14 @@ def test_a_device_that_is_not_there(script):
 def interrupt(*words, folder):
     """Runs, sends what Ctrl-C sends once a line is there, and returns how it ended."""
     variables = {**os.environ, "PYTHONPATH": str(PACKAGES), "CONVOY_ROUTE": "convoy"}
-    pipe = subprocess.PIPE
-    command = [sys.executable, *map(str, words)]
-    with subprocess.Popen(
-        command, stdout=pipe, stderr=pipe, text=True, env=variables, cwd=folder
-    ) as program:
-        line = program.stdout.readline()
-        program.send_signal(signal.SIGINT)
-        out, err = program.communicate(timeout=120)
-    assert line == "ready\n", err
-    return program.returncode, out, err
+    (out, to_out), (err, to_err) = os.pipe(), os.pipe()
+    with open(out) as out, open(err) as err:
+        process = READY.start(words, variables, folder, to_out, to_err)
+        line = out.readline()
+        os.kill(process, signal.SIGINT)
+        status, rest, said = READY.status(), out.read(), err.read()
+    assert line == "ready\n", said
+    return status, rest, said
 
 
 WAITS = """
@@ -406,7 +417,8 @@ def test_entry_point(installed):
 def test_entry_point_in_the_middle_of_an_import(installed, script, words):
     """Convoy imports PyTorch, which calls the entry point while Convoy is not there as a whole."""
     words = [*words, script, 0]
-    done = run(*words, PYTHONPATH=installed, CONVOY_TORCH="1", CONVOY_DEVICE="cpu")
+    wanted = {"PYTHONPATH": installed, "CONVOY_TORCH": "1", "CONVOY_DEVICE": "cpu"}
+    done = run(*words, **wanted, started=True)
     assert done.returncode == 0, done.stderr
 
 

@@ -3,8 +3,6 @@ that matters: what was said of Convoy stands, and workers are as many as were as
 """
 
 import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -12,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="no PyTorch")
 
 import convoy
+from ready import Ready
 
 TRAINER = """
 class Arguments:
@@ -44,16 +43,28 @@ def package(tmp_path):
     return tmp_path
 
 
-def shown(package, text, *runner):
-    script = package / "script.py"
-    script.write_text(text + SHOW)
-    paths = str(Path(convoy.__file__).parents[1]), str(package)
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "CONVOY_DEVICE": "cpu"}
-    environment["CONVOY_ROUTE"] = "measured"
-    command = [sys.executable, *runner, str(script)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout.strip()
+@pytest.fixture(scope="module")
+def ready():
+    made = Ready()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def shown(ready, package):
+    """What a program prints, and then SHOW."""
+
+    def show(text, *runner):
+        script = package / "script.py"
+        script.write_text(text + SHOW)
+        paths = str(Path(convoy.__file__).parents[1]), str(package)
+        environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths), "CONVOY_DEVICE": "cpu"}
+        environment["CONVOY_ROUTE"] = "measured"
+        done = ready.run([*runner, script], environment)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    return show
 
 
 RUNNER = "-m", "convoy", "run"
@@ -82,16 +93,16 @@ AS_ENABLED = "('cpu', 'convoy') 5 5"
         (DISABLE + IMPORT, RUNNER, "None 5 5"),
     ],
 )
-def test_import_of_ultralytics(package, text, runner, wanted):
-    assert shown(package, text, *runner) == wanted
+def test_import_of_ultralytics(shown, text, runner, wanted):
+    assert shown(text, *runner) == wanted
 
 
-def test_without_convoy_there_are_no_workers(package):
+def test_without_convoy_there_are_no_workers(shown):
     """The stand-in does what makes the tests above mean something."""
-    assert shown(package, "") == "None 0 5"
+    assert shown("") == "None 0 5"
 
 
-def test_the_trainer_is_patched_once(package):
+def test_the_trainer_is_patched_once(shown):
     text = """
 import convoy.ultralytics
 from convoy._workers import _keep_workers
@@ -100,4 +111,4 @@ before = vars(trainer.BaseTrainer).copy()
 _keep_workers(trainer)
 assert vars(trainer.BaseTrainer) == before
 """
-    assert shown(package, text, *RUNNER) == BY_DEFAULT
+    assert shown(text, *RUNNER) == BY_DEFAULT
