@@ -1,5 +1,5 @@
-"""Programs in a Python that has loaded PyTorch already, which takes longer than all that most of them
-do. What happens while it is loaded is for tests that start Python."""
+"""Programs in a Python that has loaded PyTorch already, which takes longer than all that they do.
+What happens while it is loaded is for tests that start Python."""
 
 import json
 import os
