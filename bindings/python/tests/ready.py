@@ -13,9 +13,10 @@ _INSIDE = Path(__file__).with_name("ready_inside.py")
 
 
 class Ready:
-    def __init__(self):
+    def __init__(self, *modules):
+        """`modules`: what else is loaded."""
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        command = [sys.executable, str(_INSIDE), str(theirs.fileno())]
+        command = [sys.executable, str(_INSIDE), str(theirs.fileno()), *modules]
         self._python = subprocess.Popen(command, pass_fds=[theirs.fileno()])
         theirs.close()
         self._socket = ours

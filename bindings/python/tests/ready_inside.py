@@ -1,9 +1,11 @@
-"""ready_inside.py SOCKET: a Python that has loaded PyTorch and becomes a program for each request.
+"""ready_inside.py SOCKET [MODULE...]: a Python that has loaded PyTorch and MODULEs, and becomes a
+program for each request.
 
 A request is what Python would have been started with, and comes with the program's stdout and
 stderr. The answers are its process and, once it has ended, how.
 """
 
+import importlib
 import json
 import os
 import runpy
@@ -50,6 +52,8 @@ def _serve(connection):
 _OWN = {os.path.dirname(os.path.abspath(__file__))}
 _OWN.update(os.environ.get("PYTHONPATH", "").split(os.pathsep))
 _PATHS = [each for each in sys.path if each not in _OWN]
+for _each in sys.argv[2:]:
+    importlib.import_module(_each)
 _WORDS = _serve(socket.socket(fileno=int(sys.argv[1])))
 
 if _WORDS and _WORDS[0] == "-m":
