@@ -3,7 +3,7 @@
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 venv=$root/.venv
 jobs=$(nproc)
-halves=$((2 * jobs + 1)) # what ctest counts, and one more for what mostly waits: cmake/test_order.cmake
+halves=$((2 * jobs + 2)) # of processors, as ctest counts (cmake/test_order.cmake), and two for what waits
 
 say() { printf '%s: %s\n' "${0##*/}" "$*"; }
 die() {

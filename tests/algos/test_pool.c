@@ -58,7 +58,7 @@ static const char *const texts[] = {
     "n4c32h7w7 r7s7 stride7",
     "n1c2h200w40 r2s3 stride2,1 pad1",
     "n1c2h3w9000 r2s2 stride2 pad1",
-    "n1c2w30000 s6000 stride3000 pad2500 count_padding",
+    "n1c2w6000 s1200 stride600 pad500 count_padding",
     "n1c2w20001 s9 stride5000",
     "n2c1z9h40w30 t3r2s5 stride2,1,3 pad1",
     "n0c3h8w10 r2s2 stride2",

@@ -43,8 +43,11 @@ bool test_array_intact(const test_array *array) {
 
 static uint64_t fingerprint(const test_array *array) {
   uint64_t hash = 0xcbf29ce484222325u;
-  const unsigned char *from = array->block + FRONT;
-  for (size_t i = 0; i < bytes(array); i++) hash = (hash ^ from[i]) * 0x100000001b3u;
+  for (int64_t i = 0; i < array->count; i++) {
+    uint32_t bits;
+    memcpy(&bits, array->values + i, sizeof bits);
+    hash = (hash ^ bits) * 0x100000001b3u;
+  }
   return hash;
 }
 
