@@ -307,6 +307,25 @@ def test_the_same_bits(graphs_on_cpu, always, monkeypatch):
     assert all(map(torch.equal, first, trained(other, (x, x, x))))
 
 
+class Loose(nn.Module):
+    """A buffer and an argument that are not dense, of which copies are made."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(3, 3, 3)
+        self.register_buffer("scale", torch.tensor([2.0]).expand(3))
+
+    def forward(self, x):
+        return self.conv(x.contiguous()) * self.scale.reshape(3, 1, 1) + self.scale.contiguous()[0]
+
+
+def test_what_is_not_dense(graphs_on_cpu, always):
+    for x in torch.randn(2, 3, 8, 16)[..., ::2], torch.randn(1, 3, 8, 8).expand(2, -1, -1, -1):
+        before = captured()
+        trained(Loose(), (x,))
+        assert captured() == before + 3 and not always, counted("pytorch")
+
+
 def test_another_layout(graphs_on_cpu, always):
     net, x = Standardized(), torch.randn(2, 3, 8, 8)
     trained(net, (x,))

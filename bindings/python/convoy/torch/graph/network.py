@@ -29,6 +29,7 @@ from .rehearsal import (
     Place,
     Rehearsal,
     check_written,
+    copies,
     more,
     rehearse,
 )
@@ -95,6 +96,9 @@ class Network:
         if body.traced is not None:
             subject = subject._replace(body=self._captured_body(module))
             self._rehearsed(subject, True)
+        # What is not dense was a copy that is, as it has to be when that is compared.
+        pairs = zip(self._tensors, found.given)
+        self._loose = [at for at, (a, b) in enumerate(pairs) if a.stride() != b.stride()]
         self.calls = self.compared = 0  # how many, and that which was compared last
         self.is_doubted = False  # the next call is to be compared
         unsteady = self.difference(module, arguments)
@@ -160,8 +164,12 @@ class Network:
     def difference(self, module: torch.nn.Module, arguments: Arguments) -> Optional[str]:
         """What the module's code does now and did not when it was captured; None if nothing."""
         body = self._captured_body(module)
+        loose = [self._held[at] for at in self._loose]
+        dense = {at: copies([self._tensors[at]])[0] for at in self._loose}
+        given = [dense.get(at, each) for at, each in enumerate(self._tensors)]
         try:
-            found = self._transcript.difference(self._tensors, body, arguments)
+            with in_place_of(loose, list(dense.values())):
+                found = self._transcript.difference(given, body, arguments)
         except MemoryError:  # another time, perhaps
             return None
         if found is None:

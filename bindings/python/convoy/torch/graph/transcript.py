@@ -101,10 +101,8 @@ class Differs(Exception):
 
 
 def like(tensor: torch.Tensor) -> torch.Tensor:
-    """One of the same kind with nothing in it."""
-    how: Any = {"dtype": tensor.dtype, "device": tensor.device}
-    made = torch.empty_strided(tensor.shape, tensor.stride(), **how)
-    return made.requires_grad_(tensor.requires_grad)
+    """One of the same kind, dense as a copy is, with nothing in it."""
+    return torch.empty_like(tensor.detach()).requires_grad_(tensor.requires_grad)
 
 
 def _text_of_values(tensor: torch.Tensor) -> str:
