@@ -40,5 +40,5 @@ class Findings:
         """For the report."""
         if not self._count:
             return []
-        first = f"  {self._count} captured networks were found to compute something else:"
+        first = f"  {self._count} times a captured network was found to compute something else:"
         return [first, *(f"    {each}" for each in self._found)]
