@@ -49,8 +49,9 @@ class Inside(TorchFunctionMode):
         self, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         kwargs = kwargs or {}
-        if self.reason is None:
-            self.reason = _reason(func)
+        reason = _reason(func)
+        if self.reason is None or reason == _CHECKPOINTED:  # which looks at a grad_fn before
+            self.reason = reason or self.reason
         if func in _NORMS:
             self._note(dict(zip(_NORMS[func], args), **kwargs))
         return func(*args, **kwargs)
