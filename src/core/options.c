@@ -183,7 +183,7 @@ convoy_status cvy_options_resolve(const convoy_options *given, cvy_options *out)
                     "options.reserved is %d, reserved2 %d and reserved3 %d, not 0",
                     (int)options.reserved, (int)options.reserved2, (int)options.reserved3);
   }
-  out->open.team = options.team;
+  out->open = (cvy_open_options){.team = options.team};
   convoy_status status = resolve_numbers(&options, out);
   if (!status) status = resolve_compile_workers(&out->compile_workers);
   if (!status) status = cvy_passes_parse(cvy_env("CONVOY_GRAPH_PASSES"), &out->graph_passes);

@@ -203,14 +203,15 @@ static convoy_status restart(cvy_device *device) {
   return status;
 }
 
-static convoy_status clear(cvy_device *device, cvy_reply *reply) {
+static convoy_status clear(cvy_device *device, const cvy_command *command, cvy_reply *reply) {
   cvy_channel *channel = &device->channel;
   cvy_wire_reply unread;
-  const cvy_command command = {CVY_CLEAR, .clear = {channel->behind}};
-  reply->emptied = channel->behind;
+  const cvy_command told = {CVY_CLEAR, .clear = {channel->behind}};
+  (void)command;
+  *reply = (cvy_reply){.emptied = channel->behind};
   if (channel->behind) cvy_channel_catch_up(channel);
   if (channel->behind) return cvy_fail(CONVOY_ERR_DEADLINE, "%s", channel->why);
-  if (!channel->lost && !cvy_channel_ask(channel, &command, NULL, &unread)) return CONVOY_OK;
+  if (!channel->lost && !cvy_channel_ask(channel, &told, NULL, &unread)) return CONVOY_OK;
   /* A device that cannot even be cleared needs a fresh process. */
   cvy_channel_lose(channel, CONVOY_ERR_DEVICE, cvy_last_error());
   reply->emptied = true;
@@ -223,7 +224,7 @@ static convoy_status ask(cvy_device *device, const cvy_command *command, cvy_rep
   cvy_wire_reply got;
   convoy_status status =
       cvy_channel_ask(&device->channel, command, device->options.interrupt, &got);
-  if (!status && reply) *reply = got.answer;
+  if (reply) *reply = status ? (cvy_reply){0} : got.answer;
   return status;
 }
 
@@ -243,10 +244,16 @@ static convoy_status shares_process(const cvy_device *device) {
   return CONVOY_OK;
 }
 
-/* A thread of its own could not call what belongs to the caller's. */
-static convoy_status shares_thread(const cvy_device *device) {
+static convoy_status use_stream(cvy_device *device, const cvy_command *command, cvy_reply *reply) {
   convoy_status status = shares_process(device);
-  if (status || device->channel.peer.kind == CVY_PEER_CALLER) return status;
+  return status ? status : ask(device, command, reply);
+}
+
+static convoy_status use_allocator(cvy_device *device, const cvy_command *command,
+                                   cvy_reply *reply) {
+  convoy_status status = shares_process(device);
+  if (status) return status;
+  if (device->channel.peer.kind == CVY_PEER_CALLER) return ask(device, command, reply);
   return cvy_fail(CONVOY_ERR_UNSUPPORTED,
                   "%s has a thread of its own, on which an allocator cannot be called; open it "
                   "with isolation caller",
@@ -254,10 +261,11 @@ static convoy_status shares_thread(const cvy_device *device) {
 }
 
 /* As many at a time as a slot of the ring holds. */
-static convoy_status bind(cvy_device *device, const cvy_command *command) {
+static convoy_status bind(cvy_device *device, const cvy_command *command, cvy_reply *reply) {
   cvy_command some = *command;
   convoy_status status = CONVOY_OK;
   int32_t left = command->plan_bind.count;
+  (void)reply;
   for (; left > 0 && !status; left -= some.plan_bind.count) {
     some.plan_bind.count = left < CVY_WIRE_BASES ? left : CVY_WIRE_BASES;
     status = cvy_channel_post(&device->channel, &some, NULL);
@@ -267,26 +275,29 @@ static convoy_status bind(cvy_device *device, const cvy_command *command) {
   return status;
 }
 
-static convoy_status post(cvy_device *device, const cvy_command *command, uint64_t *ticket) {
-  if (command->kind == CVY_PLAN_BIND) return bind(device, command);
-  if (command->kind == CVY_PREPARE) return cvy_lane_prepare(device, command);
-  if (!cvy_command_has_ticket(command->kind)) ticket = NULL;
-  return cvy_channel_post(&device->channel, command, ticket);
+static convoy_status prepare(cvy_device *device, const cvy_command *command, cvy_reply *reply) {
+  (void)reply;
+  cvy_lane_prepare(device, command);
+  return CONVOY_OK;
 }
 
-static convoy_status admit(const cvy_device *device, uint32_t kind) {
-  if (kind == CVY_ADOPT || kind == CVY_USE_STREAM) return shares_process(device);
-  return kind == CVY_USE_ALLOCATOR ? shares_thread(device) : CONVOY_OK;
-}
+/* What is more than to post a command, or to ask for its answer. */
+typedef convoy_status special(cvy_device *device, const cvy_command *command, cvy_reply *reply);
+static special *const specials[CVY_COMMANDS] = {
+    [CVY_CLEAR] = clear,           [CVY_PREPARE] = prepare,
+    [CVY_USE_STREAM] = use_stream, [CVY_USE_ALLOCATOR] = use_allocator,
+    [CVY_PLAN_BIND] = bind,
+};
 
 static convoy_status execute(cvy_device *device, const cvy_command *command, cvy_reply *reply,
                              uint64_t *ticket) {
-  if (reply) *reply = (cvy_reply){0};
-  if (command->kind == CVY_CLEAR) return clear(device, reply);
-  convoy_status status = admit(device, command->kind);
+  uint32_t kind = command->kind;
+  if (specials[kind]) return specials[kind](device, command, reply);
+  if (cvy_wire_rows[kind].flags & CVY_WIRE_REPLIES) return ask(device, command, reply);
+  convoy_status status = kind == CVY_ADOPT ? shares_process(device) : CONVOY_OK;
   if (status) return status;
-  bool replies = cvy_wire_rows[command->kind].flags & CVY_WIRE_REPLIES;
-  return replies ? ask(device, command, reply) : post(device, command, ticket);
+  if (!cvy_command_has_ticket(kind)) ticket = NULL;
+  return cvy_channel_post(&device->channel, command, ticket);
 }
 
 static convoy_status begun(cvy_device *device, uint64_t ticket, const volatile int *interrupt) {

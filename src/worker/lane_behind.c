@@ -27,19 +27,18 @@ static uint64_t *place_of(uint64_t asked[], uint64_t hash) {
 
 /* What is to be launched, and was to be compiled before, is no further program. Who asks looks
  * after one that is behind, too. */
-convoy_status cvy_lane_prepare(cvy_device *device, const cvy_command *command) {
+void cvy_lane_prepare(cvy_device *device, const cvy_command *command) {
   cvy_channel *channel = &device->channel;
   cvy_command told = *command;
   bool launches = command->prepare.launches;
   uint64_t hash = cvy_hash(0, command->job, cvy_job_size(command->job)), own = hash + launches;
   uint64_t *place = place_of(device->asked, own);
   cvy_channel_behind(channel);
-  if (*place == own) return CONVOY_OK;
+  if (*place == own) return;
   told.prepare.counts = !launches || *place_of(device->asked, hash) != hash;
-  if (!cvy_channel_put(channel, &told)) return CONVOY_OK;
+  if (!cvy_channel_put(channel, &told)) return;
   *place = own;
   channel->notice.asked += (uint64_t)told.prepare.counts;
-  return CONVOY_OK;
 }
 
 static int32_t rows_of(const cvy_algorithm *const *table) {

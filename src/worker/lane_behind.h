@@ -7,7 +7,7 @@
 /* A worker has been started, and its device opened: says so to the channel. */
 void cvy_lane_behind_begin(cvy_device *device);
 /* CVY_PREPARE, and the entry of the backend. */
-convoy_status cvy_lane_prepare(cvy_device *device, const cvy_command *command);
+void cvy_lane_prepare(cvy_device *device, const cvy_command *command);
 cvy_behind cvy_lane_behind(cvy_device *device, cvy_job *at);
 
 #endif

@@ -229,7 +229,7 @@ convoy_status cvy_wire_check_command(const cvy_command *command, int32_t rows) {
   if (command->kind >= CVY_COMMANDS)
     return cvy_fail(CONVOY_ERR_DEVICE, "command of unknown kind %u", command->kind);
   const cvy_wire_row *row = &cvy_wire_rows[command->kind];
-  convoy_status status = check_range(command, row);
+  convoy_status status = row->bytes || row->block ? check_range(command, row) : CONVOY_OK;
   return status || !row->check ? status : row->check(command, rows);
 }
 

@@ -1,6 +1,6 @@
 #!/bin/sh
 # operations.sh ROOT: core and the worker know operations by their rows, none by name. No file of theirs,
-# nor backend.h, includes a family's header, uses a function, number or attribute of a family, or what the
+# nor backend.h and command.h, includes a family's header, uses a function, number or attribute of a family, or what the
 # public header has for convolutions alone. Families are the folders of src/problem. There are no exceptions.
 set -eu
 cd "$1"
@@ -14,7 +14,7 @@ for family in $families; do
   pattern="$pattern|problem/$family/|\bcvy_${family}_|\bCVY_${upper}(_|\b)|(\.|->)$family\b|, $family\)"
 done
 
-found=$(grep -rnE "$pattern" src/core src/worker src/backend.h || true)
+found=$(grep -rnE "$pattern" src/core src/worker src/backend.h src/command.h || true)
 if [ -n "$found" ]; then
   echo "core and worker read the operation's row; these name an operation:"
   echo "$found"

@@ -235,8 +235,10 @@ static convoy_status execute(cvy_device *device, const cvy_command *c, cvy_reply
   if (c->kind == CVY_PEAK || c->kind == CVY_PREPARE) return CONVOY_OK;
   if (!acts[c->kind]) return fail(CONVOY_ERR_UNSUPPORTED, "no fake command", c->kind);
   bool goes = begin(device, cvy_command_has_ticket(c->kind) ? ticket : NULL, &status);
-  if (c->kind == CVY_RELEASE) release(device, c); /* on a faulted device, too */
-  if (goes) return acts[c->kind](device, c);
+  if (goes || c->kind == CVY_RELEASE) { /* that happens on a faulted device, too */
+    const convoy_status carried_out = acts[c->kind](device, c);
+    return status ? status : carried_out;
+  }
   if (c->kind != CVY_READ || status) return status;
   return fail(CONVOY_ERR_DEVICE, "fake fault of command", device->fault);
 }
