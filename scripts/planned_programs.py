@@ -31,11 +31,11 @@ NETS = {  # batches
     "mobilenet_v2": (4, 16),
     "eegnet": (16, 32),
 }
-TORCH = {  # height and width, batches
-    "resnet18": (224, (2, 4)),
-    "resnet50": (224, (2, 4)),
-    "mobilenet_v2": (224, (2, 4)),
-    "yolov8n": (640, (1, 2)),
+TORCH = {  # height and width, batch
+    "resnet18": ((224, 2), (224, 4)),
+    "resnet50": ((224, 2), (224, 4)),
+    "mobilenet_v2": ((224, 2), (224, 4)),
+    "yolov8n": ((320, 2), (640, 1), (640, 4)),
 }
 
 OPERATION = re.compile(
@@ -130,8 +130,7 @@ def torch_plans(names):
     Context.capture = lambda *args, **named: graphs.append(capture(*args, **named)) or graphs[-1]
     convoy.torch.graph.network.MOST_HOST_CALLS = 0
     for name in names:
-        image, batches = TORCH[name]
-        for batch in batches:
+        for image, batch in TORCH[name]:
             convoy.torch.enable("cpu", route="graph")
             network = torch_network(name)
             for _ in range(2):  # the first call of a kind is PyTorch's, the second is captured

@@ -1,6 +1,4 @@
 /* Launches ocl.direct. */
-#include "ocl/rows.h"
-
 #include "cl/sources.h"
 #include "ocl/engine/algorithms.h"
 #include "ocl/engine/conv_launch.h"

@@ -1,6 +1,4 @@
 /* Launches ocl.reduce: a kernel that reduces pieces, and one that puts them together. */
-#include "ocl/rows.h"
-
 #include "cl/sources.h"
 #include "ocl/engine/algorithms.h"
 #include "ocl/engine/device.h"
