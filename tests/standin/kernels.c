@@ -1,4 +1,5 @@
 /* The stood-in GPU's programs, and launches of their kernels. */
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -45,6 +46,50 @@ static cl_program build(const char *source, const char *options) {
   return program;
 }
 
+/* Programs stay as long as the process, in which each new context loads the same images: PoCL reads
+ * all of a source again even where it has compiled it. */
+typedef struct kept {
+  cl_program program;
+  char *options, *source;
+  struct kept *next;
+} kept;
+
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static kept *all;
+
+static cl_program find(const char *source, const char *options) {
+  pthread_mutex_lock(&lock);
+  kept *at = all;
+  while (at && (strcmp(at->source, source) != 0 || strcmp(at->options, options) != 0))
+    at = at->next;
+  pthread_mutex_unlock(&lock);
+  return at ? at->program : NULL;
+}
+
+static void keep(cl_program program, const char *source, const char *options) {
+  kept *new = malloc(sizeof *new);
+  if (!new) return;
+  *new = (kept){.program = program, .options = strdup(options), .source = strdup(source)};
+  if (!new->options || !new->source || clRetainProgram(program) != CL_SUCCESS) {
+    free(new->options);
+    free(new->source);
+    free(new);
+    return;
+  }
+  pthread_mutex_lock(&lock);
+  new->next = all;
+  all = new;
+  pthread_mutex_unlock(&lock);
+}
+
+static cl_program load(const char *source, const char *options) {
+  cl_program program = find(source, options);
+  if (program) return clRetainProgram(program) == CL_SUCCESS ? program : NULL;
+  program = build(source, options);
+  if (program) keep(program, source, options);
+  return program;
+}
+
 int gpu_load(void **module, const void *image, bool prepared) {
   const char *options;
   size_t length;
@@ -54,7 +99,7 @@ int gpu_load(void **module, const void *image, bool prepared) {
   const char *source = image_read(image, prepared, &options, &length);
   if (!source) return GPU_INVALID_IMAGE;
   char *ended = strndup(options, length);
-  *module = ended ? build(source, ended) : NULL;
+  *module = ended ? load(source, ended) : NULL;
   free(ended);
   return *module ? GPU_OK : GPU_INVALID_IMAGE;
 }
