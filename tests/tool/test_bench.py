@@ -43,6 +43,21 @@ class Bench(unittest.TestCase):
         self.assertEqual(again.returncode, 0, again.stdout + again.stderr)
         self.check_ratios(again.stdout, timed, read_json(self.path("new.json")))
 
+    def test_numbers_of_threads(self):
+        path = self.path("threads.json")
+        done = self.bench("--pass", "forward", "--threads", "1,3", "--json", path)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+        lines = read_json(path)
+        self.assertEqual([(device["id"], device["compute_units"]) for device in lines[0]["devices"]],
+                         [("cpu/1", 1), ("cpu/3", 3)])
+        timed = [(line["shape"], line["device"]) for line in lines if line["type"] == "line"]
+        self.assertEqual(timed, [(shape, device) for shape in ("plain", "depthwise")
+                                 for device in ("cpu/1", "cpu/3")])
+        for wrong in ("0", "257", "two"):
+            done = self.bench("--threads", wrong)
+            self.assertEqual((done.returncode, done.stderr), (
+                2, f"convoy: --threads {wrong}: at most 16 numbers from 1 to 256\n"))
+
     def test_json_is_utf8_whatever_variables_hold(self):
         path = self.path("bytes.json")
         done = run("bench", "--shapes", self.table, "--device", "cpu", "--quick", "--min-time", "0",

@@ -24,6 +24,7 @@ static const usage about = {
     "  convoy bench --quick                                 all devices, the table "
     "yolov8n_rx5600xt\n"
     "  convoy bench --shapes resnet50_b8 --device cpu --algorithm all\n"
+    "  convoy bench --shapes resnet50_b8 --device cpu --threads 1,2,4,8,16\n"
     "  convoy bench --shapes bench/shapes/*.csv --device all --json now.json\n"
     "  convoy bench --shapes eeg --json new.json --compare old.json\n"
     "  convoy bench --shape 'n4c3h640w640 k16r3s3 stride2 pad1 forward' --algorithm all\n"
@@ -84,6 +85,8 @@ int bench_main(int argc, char **argv) {
       {"--epochs", "N", OPTION_COUNT, &set.length.epochs, "how often it sees them (1)"},
       {"--device", "all|NAME,...", OPTION_WORDS, &set.devices,
        "cpu, ocl:0, part of a name (CONVOY_DEVICE, else all)"},
+      {"--threads", "N,...", OPTION_WORDS, &set.threads,
+       "the CPU engine once with each number of threads (as the library chooses)"},
       {"--pass", "NAME,...", OPTION_WORDS, &set.passes,
        "forward, backward_data, backward_weights, backward_bias (the first three)"},
       {"--algorithm", "auto|all|NAME,...", OPTION_WORDS, &set.algorithms,

@@ -9,7 +9,7 @@
 #include "common/options.h"
 
 typedef struct bench_options {
-  words shapes, texts, operations, nets, devices, passes, algorithms;
+  words shapes, texts, operations, nets, devices, threads, passes, algorithms;
   const char *json, *compare;
   int samples;             /* 0: as `quick` says */
   double min_time, budget; /* seconds; negative: as `quick` says */

@@ -33,7 +33,7 @@ static void write_environment(json *out) {
 
 static void write_device(json *out, const device *one) {
   json_open(out, NULL, '{');
-  json_text(out, "id", one->info.id);
+  json_text(out, "id", one->label);
   json_text(out, "name", one->info.name);
   json_text(out, "kind", device_type_name(one->info.type));
   json_text(out, "platform", one->info.platform);

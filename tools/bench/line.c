@@ -8,7 +8,7 @@
 
 static bench_result new_result(const device *where, const char *algorithm) {
   bench_result out = bench_result_new();
-  snprintf(out.device, sizeof out.device, "%s", where->info.id);
+  snprintf(out.device, sizeof out.device, "%s", where->label);
   snprintf(out.device_name, sizeof out.device_name, "%s", where->info.name);
   snprintf(out.driver, sizeof out.driver, "%s", where->info.driver);
   snprintf(out.requested, sizeof out.requested, "%s", algorithm ? algorithm : "auto");
@@ -89,7 +89,7 @@ static convoy_status check(bench_case *what, subject *on, const convoy_plan *pla
   status = convoy_tensor_read(on->resident->out, what->data.out, what->data.out_count);
   if (status != CONVOY_OK) return status;
   char why[256];
-  if (call_as_asked(&run, line->device, asked_for(line), why, sizeof why))
+  if (call_as_asked(&run, on->device, asked_for(line), why, sizeof why))
     judge(what, plan, line);
   else
     set_status(line, "error", why);
@@ -122,8 +122,11 @@ static convoy_status check_and_time(bench_case *what, const device *where, const
   tensors resident;
   convoy_status status = tensors_make(where->context, &what->shape, &what->data, &resident);
   if (status != CONVOY_OK) return status;
-  subject on = {
-      .context = where->context, .about = &what->shape, .data = &what->data, .resident = &resident};
+  subject on = {.context = where->context,
+                .device = where->info.id,
+                .about = &what->shape,
+                .data = &what->data,
+                .resident = &resident};
   status = check(what, &on, plan, line);
   if (status == CONVOY_OK && !line->status[0]) {
     status = time_line(&on, enough, line);
@@ -186,7 +189,7 @@ static convoy_status check_operation(const subject *on, bench_result *line) {
   status = operation_fetch(on->program, on->operand);
   if (status != CONVOY_OK) return status;
   char why[256];
-  if (call_as_asked(&run, line->device, asked_for(line), why, sizeof why))
+  if (call_as_asked(&run, on->device, asked_for(line), why, sizeof why))
     judge_operation(on->program, line);
   else
     set_status(line, "error", why);
@@ -198,7 +201,8 @@ static convoy_status check_and_time_operation(operation *what, const device *whe
   convoy_tensor *resident[CONVOY_MAX_OPERANDS];
   convoy_status status = operation_tensors(where->context, what, resident);
   if (status != CONVOY_OK) return status;
-  subject on = {.context = where->context, .program = what, .operand = resident};
+  subject on = {
+      .context = where->context, .device = where->info.id, .program = what, .operand = resident};
   status = check_operation(&on, line);
   if (status == CONVOY_OK && !line->status[0]) {
     status = time_line(&on, enough, line);

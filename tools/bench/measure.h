@@ -17,6 +17,7 @@ typedef struct timing {
 /* One of the two is timed, the other is NULL. */
 typedef struct subject {
   convoy_context *context;
+  const char *device; /* its id */
   const problem *about;
   operands *data;
   tensors *resident;

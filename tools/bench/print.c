@@ -49,7 +49,7 @@ static void print_bytes(FILE *out, int64_t bytes) {
 void bench_print_devices(FILE *out, const device_list *devices) {
   for (int i = 0; i < devices->count; i++) {
     const device *one = &devices->item[i];
-    fprintf(out, "%-6s %s (%s), %s, %s\n", one->info.id, one->info.name,
+    fprintf(out, "%-6s %s (%s), %s, %s\n", one->label, one->info.name,
             device_type_name(one->info.type), one->info.platform, one->info.driver);
     fprintf(out, "       measured peaks: %.1f GFLOP/s, copy %.1f GB/s\n", one->gflops,
             one->gigabytes);
@@ -140,7 +140,7 @@ void bench_print_line(FILE *out, const bench_result *line, bool verbose) {
 
 static const device *find_device(const device_list *devices, const char *id) {
   for (int i = 0; i < devices->count; i++)
-    if (strcmp(devices->item[i].info.id, id) == 0) return &devices->item[i];
+    if (strcmp(devices->item[i].label, id) == 0) return &devices->item[i];
   return NULL;
 }
 

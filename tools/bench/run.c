@@ -64,7 +64,7 @@ static void measure_peaks(device_list *devices) {
     device *one = &devices->item[i];
     if (interrupted()) return;
     if (convoy_measure_peak(one->context, &one->gflops, &one->gigabytes) == CONVOY_OK) continue;
-    fprintf(stderr, "convoy bench: %s: no peak: %s\n", one->info.id, convoy_last_error());
+    fprintf(stderr, "convoy bench: %s: no peak: %s\n", one->label, convoy_last_error());
     one->gflops = one->gigabytes = NAN;
   }
 }
@@ -86,7 +86,7 @@ static void run_devices(bench *all, const bench_case *what) {
     int count = algorithms_for(all, where, names);
     for (int i = 0; i < count && !interrupted(); i++) {
       char now[128];
-      snprintf(now, sizeof now, "%s %.40s %s %s", where->info.id, what->from->name,
+      snprintf(now, sizeof now, "%s %.40s %s %s", where->label, what->from->name,
                direction_roles[what->shape.direction].name, names[i]);
       progress_show(&all->line, now);
       bench_result line = bench_line(what, where, names[i][0] ? names[i] : NULL, &all->enough);
@@ -131,7 +131,7 @@ static void run_operation(bench *all, operation *what, bool is_gradient) {
     int count = algorithms_for(all, where, names);
     for (int i = 0; i < count && !interrupted(); i++) {
       char now[128];
-      snprintf(now, sizeof now, "%s %.80s %s", where->info.id, what->text, names[i]);
+      snprintf(now, sizeof now, "%s %.80s %s", where->label, what->text, names[i]);
       progress_show(&all->line, now);
       bench_result line =
           bench_operation_line(&one, where, names[i][0] ? names[i] : NULL, &all->enough);
@@ -277,7 +277,7 @@ static int prepare(bench *all) {
   if (status == EXIT_FINE) status = check_operations(set);
   if (status == EXIT_FINE) status = check_nets(set);
   if (status == EXIT_FINE && set->compare) status = bench_read_old(set->compare, &all->old);
-  if (status == EXIT_FINE) status = devices_open(&set->devices, &all->devices);
+  if (status == EXIT_FINE) status = devices_open_with(&set->devices, &set->threads, &all->devices);
   if (status == EXIT_FINE) status = devices_check_algorithms(&all->devices, &set->algorithms);
   if (status == EXIT_FINE) status = open_cpu(all);
   return status;

@@ -32,7 +32,7 @@ static bench_result new_line(const bench_net *net, const device *where) {
   snprintf(line.pass, sizeof line.pass, "step");
   bench_net_text(net, line.shape, sizeof line.shape);
   bench_net_text(net, line.problem, sizeof line.problem);
-  snprintf(line.device, sizeof line.device, "%s", where->info.id);
+  snprintf(line.device, sizeof line.device, "%s", where->label);
   snprintf(line.device_name, sizeof line.device_name, "%s", where->info.name);
   snprintf(line.driver, sizeof line.driver, "%s", where->info.driver);
   snprintf(line.requested, sizeof line.requested, "auto");

@@ -8,6 +8,15 @@
 #include "common/exit_status.h"
 #include "common/interrupt.h"
 
+enum { THREADS_MOST = 256 };
+
+typedef struct thread_counts {
+  int count;
+  int32_t item[DEVICES_MOST];
+} thread_counts;
+
+#define ENGINE "cpu"
+
 const char *device_type_name(int32_t type) {
   static const char *const names[] = {
       [CONVOY_DEVICE_CPU_ENGINE] = "CPU engine",
@@ -19,21 +28,28 @@ const char *device_type_name(int32_t type) {
   return type >= 0 && type < count ? names[type] : "unknown type";
 }
 
-static convoy_status open_named(const char *name, device *out) {
+/* With so many threads, which its label then says; 0 leaves their number to the library. */
+static convoy_status open_named(const char *name, int32_t threads, device *out) {
   convoy_options options = CONVOY_OPTIONS_INIT;
   options.device = name;
   options.failover = CONVOY_NO;
+  options.threads = threads;
   *out = (device){.info = {.struct_size = sizeof out->info}, .gflops = NAN, .gigabytes = NAN};
   convoy_status status = convoy_open(&options, &out->context);
   if (status != CONVOY_OK) return status;
   status = convoy_context_device(out->context, &out->info);
   if (status != CONVOY_OK) convoy_close(out->context);
+  out->threads = threads;
+  if (threads > 0)
+    snprintf(out->label, sizeof out->label, "%s/%d", ENGINE, (int)threads);
+  else
+    memcpy(out->label, out->info.id, sizeof out->label);
   return status;
 }
 
 convoy_status device_probe(const char *name, convoy_device_info *out) {
   device one;
-  convoy_status status = open_named(name, &one);
+  convoy_status status = open_named(name, 0, &one);
   *out = one.info;
   if (status == CONVOY_OK) convoy_close(one.context);
   return status;
@@ -41,37 +57,44 @@ convoy_status device_probe(const char *name, convoy_device_info *out) {
 
 convoy_status device_reopen(device *one) {
   interrupt_reaches(NULL);
-  char id[sizeof one->info.id];
-  memcpy(id, one->info.id, sizeof id);
-  double gflops = one->gflops, gigabytes = one->gigabytes;
+  device before = *one;
   convoy_close(one->context);
-  one->context = NULL;
-  convoy_status status = open_named(id, one);
+  convoy_status status = open_named(before.info.id, before.threads, one);
   if (status != CONVOY_OK) one->context = NULL;
-  memcpy(one->info.id, id, sizeof id);
-  one->gflops = gflops;
-  one->gigabytes = gigabytes;
+  memcpy(one->info.id, before.info.id, sizeof one->info.id);
+  memcpy(one->label, before.label, sizeof one->label);
+  one->gflops = before.gflops;
+  one->gigabytes = before.gigabytes;
   return status;
 }
 
 static bool is_open(const device_list *list, const char *id) {
   for (int i = 0; i < list->count; i++)
-    if (strcmp(list->item[i].info.id, id) == 0) return true;
+    if (strcmp(list->item[i].label, id) == 0) return true;
   return false;
 }
 
-static convoy_status add(const char *name, device_list *out) {
+static convoy_status add_with(const char *name, int32_t threads, device_list *out) {
   if (out->count == DEVICES_MOST || is_open(out, name)) return CONVOY_OK;
   device one;
-  convoy_status status = open_named(name, &one);
+  convoy_status status = open_named(name, threads, &one);
   if (status != CONVOY_OK) {
     fprintf(stderr, "convoy: device %s: %s\n", name, convoy_last_error());
     out->failed++;
-  } else if (is_open(out, one.info.id)) {
+  } else if (is_open(out, one.label)) {
     convoy_close(one.context);
   } else {
     out->item[out->count++] = one;
   }
+  return status;
+}
+
+/* The CPU engine once for each number of threads. */
+static convoy_status add(const char *name, const thread_counts *threads, device_list *out) {
+  convoy_status status = CONVOY_OK;
+  if (strcmp(name, ENGINE) != 0 || threads->count == 0) return add_with(name, 0, out);
+  for (int i = 0; i < threads->count && status == CONVOY_OK; i++)
+    status = add_with(name, threads->item[i], out);
   return status;
 }
 
@@ -94,7 +117,7 @@ void devices_beside_gpu(const device_survey *found, words *ids) {
 }
 
 /* One device that does not open must not keep the others from their turn: it is only counted. */
-static void add_all(device_list *out) {
+static void add_all(const thread_counts *threads, device_list *out) {
   device_survey found;
   if (devices_list_all(&found) != CONVOY_OK) {
     fprintf(stderr, "convoy: %s\n", convoy_last_error());
@@ -102,23 +125,40 @@ static void add_all(device_list *out) {
   }
   if (found.why[0]) fprintf(stderr, "convoy: no other device: %s\n", found.why);
   for (int32_t i = 0; i < found.count; i++)
-    if (!found.item[i].simulator) add(found.item[i].id, out);
+    if (!found.item[i].simulator) add(found.item[i].id, threads, out);
 }
 
-static int add_names(const words *names, device_list *out) {
+static int add_names(const words *names, const thread_counts *threads, device_list *out) {
   for (int i = 0; i < names->count; i++) {
     if (strcmp(names->item[i], "all") == 0) {
-      add_all(out);
+      add_all(threads, out);
       continue;
     }
-    convoy_status status = add(names->item[i], out);
+    convoy_status status = add(names->item[i], threads, out);
     if (status != CONVOY_OK) return status == CONVOY_ERR_NOT_FOUND ? EXIT_NO_DEVICE : EXIT_FAILED;
   }
   return out->count > 0 ? EXIT_FINE : EXIT_FAILED;
 }
 
-int devices_open(const words *names, device_list *out) {
+static bool read_threads(const words *texts, thread_counts *out) {
+  *out = (thread_counts){0};
+  for (int i = 0; i < texts->count; i++) {
+    char *end;
+    long count = strtol(texts->item[i], &end, 10);
+    if (*end || count < 1 || count > THREADS_MOST || out->count == DEVICES_MOST) {
+      fprintf(stderr, "convoy: --threads %s: at most %d numbers from 1 to %d\n", texts->item[i],
+              DEVICES_MOST, THREADS_MOST);
+      return false;
+    }
+    out->item[out->count++] = (int32_t)count;
+  }
+  return true;
+}
+
+int devices_open_with(const words *names, const words *threads, device_list *out) {
   *out = (device_list){0};
+  thread_counts counts;
+  if (!read_threads(threads, &counts)) return EXIT_USAGE;
   words standard = {0};
   if (names->count == 0) {
     const char *chosen = getenv("CONVOY_DEVICE");
@@ -126,9 +166,14 @@ int devices_open(const words *names, device_list *out) {
     words_add(&standard, chosen, strlen(chosen));
     names = &standard;
   }
-  int status = add_names(names, out);
+  int status = add_names(names, &counts, out);
   if (status != EXIT_FINE) devices_close(out);
   return status;
+}
+
+int devices_open(const words *names, device_list *out) {
+  static const words usual;
+  return devices_open_with(names, &usual, out);
 }
 
 void devices_close(device_list *list) {

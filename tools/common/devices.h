@@ -23,7 +23,9 @@ void devices_beside_gpu(const device_survey *found, words *ids);
 typedef struct device {
   convoy_context *context;
   convoy_device_info info;
-  double gflops, gigabytes; /* measured peaks; NaN if unknown */
+  char label[sizeof((convoy_device_info *)0)->id]; /* its id, or "cpu/4" */
+  double gflops, gigabytes;                        /* measured peaks; NaN if unknown */
+  int32_t threads;                                 /* 0: as many as the library chooses */
 } device;
 
 typedef struct device_list {
@@ -37,6 +39,9 @@ typedef struct device_list {
  * if that is not set. A fault of a device is an error on it, not a reason to compute elsewhere.
  * Complaints go to stderr. Returns an exit status; unless it is 0 no device is open. */
 int devices_open(const words *names, device_list *out);
+/* The same with the CPU engine once for each number of threads: "1", "2", ... Its label then
+ * is "cpu/1" and so on. With no number it is as many as the library chooses. */
+int devices_open_with(const words *names, const words *threads, device_list *out);
 void devices_close(device_list *list);
 
 /* Finds what device a command would work on, by opening and closing it. `name` is one as in
