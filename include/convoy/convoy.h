@@ -488,7 +488,9 @@ typedef struct convoy_run {
  * Denormal operands and results may count as 0. Padding is a 0 that may take part in products, and
  * zeros may stand between rows: near an operand that is infinite or NaN a result may be NaN where
  * the formulas above give a finite one.
- * The same inputs, device, driver, number of threads and tuning file give the same bits.
+ * The same inputs, device, driver, number of threads and tuning file give the same bits. On the CPU
+ * engine the number of threads does not matter, but for products that OpenBLAS makes (cpu.im2col,
+ * cpu.matmul_blas) and where workspace_limit leaves less memory than an operation asks for.
  *
  * Returns OK; ERR_ARGUMENT for a NULL, an illegal field or another beta; ERR_SHAPE as
  * convoy_output_shape; ERR_UNSUPPORTED if the algorithm that was asked for by name refuses; with

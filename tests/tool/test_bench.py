@@ -48,8 +48,8 @@ class Bench(unittest.TestCase):
         done = self.bench("--pass", "forward", "--threads", "1,3", "--json", path)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
         lines = read_json(path)
-        self.assertEqual([(device["id"], device["compute_units"]) for device in lines[0]["devices"]],
-                         [("cpu/1", 1), ("cpu/3", 3)])
+        devices = [(device["id"], device["compute_units"]) for device in lines[0]["devices"]]
+        self.assertEqual(devices, [("cpu/1", 1), ("cpu/3", 3)])
         timed = [(line["shape"], line["device"]) for line in lines if line["type"] == "line"]
         self.assertEqual(timed, [(shape, device) for shape in ("plain", "depthwise")
                                  for device in ("cpu/1", "cpu/3")])

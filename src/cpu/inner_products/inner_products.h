@@ -25,6 +25,7 @@ typedef struct cvy_cpu_inner_products_plan {
   int64_t slices;                            /* of the units, where they are shared out, */
   cvy_cut output_parts, channel_parts;       /* and parts of a group's outputs and channels */
   int64_t outputs_at_once, channels_at_once; /* of a part, in cache together */
+  int64_t block;   /* floats of a row that are summed before their sum is added to another */
   bool prefetches; /* units are so small that memory can be asked for the next one meanwhile */
 
   /* How a row of a unit lies, in floats. */

@@ -7,6 +7,7 @@
 
 #define PLACES 1600       /* of a row: the rows of a tile share the L1 cache. They are */
 #define PLACES_1X1 800    /* fewer where no two columns are the same channel's */
+#define VECTORS 256       /* of a row that are summed at a time */
 #define SOME_FLOATS 65536 /* of x, and of dy, in the L2 cache */
 #define LOADED 1.0        /* cycles of an element */
 #define PER_SUM 0.5       /* cycles to write a sum of a slice and to read it again */
@@ -127,6 +128,7 @@ cvy_cpu_inner_products_plan cvy_cpu_inner_products_plan_for(const cvy_problem *p
                                                             const cvy_facts *facts) {
   cvy_cpu_inner_products_plan plan = {.p = cvy_merged(problem), .slots = facts->info.compute_units};
   plan.kernel = &cvy_simd_best()->inner_products;
+  plan.block = VECTORS * cvy_simd_best()->microkernel.width;
   plan.channels = plan.p.conv.c / plan.p.conv.groups;
   plan.outputs = plan.p.conv.k / plan.p.conv.groups;
   plan.taps = cvy_filter_volume(&plan.p);

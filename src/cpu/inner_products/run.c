@@ -132,6 +132,17 @@ static void prefetch_share(const inner_unit *next, cvy_range channels, cvy_range
   }
 }
 
+/* A tile, its rows in blocks where they are long: an element of a vector sums no longer chain. */
+static void run_tile(const cvy_cpu_inner_products_plan *plan, cvy_inner_products_tile tile) {
+  int64_t left = tile.length;
+  for (; left > 0; left -= plan->block, tile.add = true) {
+    tile.length = cvy_min(left, plan->block);
+    plan->kernel->run(&tile);
+    tile.x += plan->block;
+    tile.y += plan->block;
+  }
+}
+
 /* Adds the inner products of some channels and outputs that are in cache. */
 static void multiply(const inner_unit *u, const inner_unit *next, cvy_range channels,
                      cvy_range outputs, bool add, float *sum) {
@@ -156,7 +167,7 @@ static void multiply(const inner_unit *u, const inner_unit *next, cvy_range chan
       tile.rows = cvy_min(high, rows - k);
       tile.columns = cvy_min(wide, columns - j);
       if (next) prefetch_share(next, channels, outputs, step, steps);
-      plan->kernel->run(&tile);
+      run_tile(plan, tile);
     }
   }
 }
