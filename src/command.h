@@ -88,7 +88,7 @@ typedef struct cvy_tap {
   int32_t after; /* 1: when the step is done, else before it */
 } cvy_tap;
 
-/* Somebody else's allocator of device memory, in this process; called on the thread that gave the
+/* The program's allocator of device memory, in this process; called on the thread that gave the
  * command. `stream` is where the memory will be used first. */
 typedef struct cvy_allocator {
   convoy_allocate_fn *allocate; /* NULL: the engine has memory of its own */
@@ -135,14 +135,14 @@ typedef enum cvy_command_kind {
   /* Compiles what a job needs and leaves it in the caches of programs for other processes. Operands
    * are not looked at. No command is touched, whether it fails or not. */
   CVY_BUILD,
-  /* Has the device compile what a job needs when it comes to it, for its own use. Nobody waits, and
-   * nobody hears of a failure; nothing happens where there is no room, or where the same was asked
+  /* Has the device compile what a job needs when it comes to it, for its own use. No thread waits,
+   * and a failure is not told; nothing happens where there is no room, or where the same was asked
    * before. A device that is behind takes it too. */
   CVY_PREPARE,
-  /* Makes an array over memory on the device that belongs to somebody else, who may change it
-   * between commands; a release leaves that memory alone. */
+  /* Makes an array over memory on the device that belongs to the program, which may change
+   * it between commands; a release leaves that memory alone. */
   CVY_ADOPT,
-  /* Somebody else's stream is where commands go from now on, behind all that came before. It is
+  /* A stream of the program's is where commands go from now on, behind all that came before. It is
    * ERR_UNSUPPORTED, as CVY_ADOPT is, where the engine shares no process with its owner, or knows
    * no addresses. */
   CVY_USE_STREAM,
@@ -166,7 +166,7 @@ typedef enum cvy_command_kind {
 
 #define CVY_COMMAND_BIT(kind) (UINT64_C(1) << (kind))
 
-/* Whether a kind has tickets: somebody may wait for such a command, or for those up to it. */
+/* Whether a kind has tickets: a thread may wait for such a command, or for those up to it. */
 static inline bool cvy_command_has_ticket(uint32_t kind) {
   const uint64_t kinds =
       CVY_COMMAND_BIT(CVY_ALLOCATE) | CVY_COMMAND_BIT(CVY_WRITE) | CVY_COMMAND_BIT(CVY_READ) |
@@ -212,7 +212,7 @@ typedef struct cvy_command {
     } copy;
     struct {
       int32_t launches; /* 1: also what a driver leaves to a kernel's first launch */
-      int32_t counts;   /* 1: nobody has asked for the job before; the lane's to say */
+      int32_t counts;   /* 1: the job was not asked for before; the lane's to say */
     } prepare;
     struct {
       uint64_t array, address;

@@ -190,7 +190,7 @@ def test_float64_has_room_of_its_own(measured, monkeypatch, lead):
         room[0] = False
         return 1.0 if b.dtype is torch.float32 else original(a, b)
 
-    monkeypatch.setattr(proof, "_is_plainly_close", lambda a, b: False)
+    monkeypatch.setattr(proof, "_quick_distance", far)
     monkeypatch.setattr(proof, "distance", far)
     monkeypatch.setattr(proof._Judged, "is_near", lambda self, shaken: True)
     monkeypatch.setattr(_budget.Budget, "has_room", lambda self, seconds: room[0])
@@ -320,7 +320,7 @@ def test_a_long_proof_takes_several_calls(monkeypatch):
         steps[0] += 1
         return steps[0] >= 5
 
-    monkeypatch.setattr(proof, "_is_plainly_close", lambda a, b: False)
+    monkeypatch.setattr(proof, "_quick_distance", far)
     monkeypatch.setattr(proof, "distance", far)
     monkeypatch.setattr(proof._Judged, "is_near", counting)
     with convoy.torch.enabled("cpu", route="graph"):
