@@ -224,7 +224,8 @@ static convoy_status ask(cvy_device *device, const cvy_command *command, cvy_rep
   cvy_wire_reply got;
   convoy_status status =
       cvy_channel_ask(&device->channel, command, device->options.interrupt, &got);
-  if (reply) *reply = status ? (cvy_reply){0} : got.answer;
+  if (status) got.answer = (cvy_reply){0};
+  if (reply) *reply = got.answer;
   return status;
 }
 

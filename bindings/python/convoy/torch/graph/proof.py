@@ -55,8 +55,9 @@ def distance(a: torch.Tensor, b: torch.Tensor) -> float:
 
 
 def _quick_distance(a: torch.Tensor, b: torch.Tensor) -> float:
-    """0 where norms in float32, which take an eighth of the time, show that they are close. These
-    are a hundredth off at most where squares neither overflow nor vanish; else they show nothing."""
+    """0 where norms in float32, which take an eighth of the time, show that they are close. Those
+    are a hundredth off at most where squares neither overflow nor vanish, else they show nothing.
+    """
     if a.dtype is b.dtype is torch.float32 and b.numel() <= _MOST_QUICKLY:
         norm = float(torch.linalg.vector_norm(b.detach()))
         far = float(torch.linalg.vector_norm(a.detach() - b.detach()))
