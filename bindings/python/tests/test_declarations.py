@@ -7,6 +7,7 @@ import ctypes
 import importlib.util
 import shutil
 import subprocess
+import sys
 from pathlib import Path
 
 import header
@@ -77,6 +78,11 @@ def ctype_of(c_type):
         return lib.CALLBACKS[name]
     assert stars == 1, c_type
     return ctypes.POINTER(lib.STRUCTS[name])
+
+
+def test_the_script_writes_them():
+    script = LIB.parents[3] / "scripts" / "declarations.py"
+    subprocess.run([sys.executable, str(script), "--check"], check=True)
 
 
 def test_the_header_is_read_completely():
