@@ -71,14 +71,16 @@ run() { # run COMMAND...
   finish
 }
 
-# build PRESET [CMAKE ARGUMENT...]: configures and builds it; prints little unless it fails.
+# build PRESET [CMAKE ARGUMENT...]: configures and builds it, one process after another where several do;
+# prints little unless it fails.
 build() {
   local preset=$1 log
   shift
   log=$root/build/$preset.log
   mkdir -p "$root/build"
   say "building preset $preset (log: build/$preset.log)"
-  (cd "$root" && cmake --preset "$preset" "$@" && cmake --build --preset "$preset") >"$log" 2>&1 ||
+  (cd "$root" && flock 9 && cmake --preset "$preset" "$@" && cmake --build --preset "$preset") \
+    >"$log" 2>&1 9>"$root/build/$preset.lock" ||
     {
       tail -n 60 "$log" >&2
       die "preset $preset does not build; the whole log is $log"
