@@ -172,34 +172,41 @@ static void share_out(cvy_cpu_implicit_gemm_weights_plan *plan) {
   while (plan->slices > p->conv.n * plan->units.grains.count && plan->slices > 1) plan->slices /= 2;
 }
 
-static void size_memory(cvy_cpu_implicit_gemm_weights_plan *plan) {
+static void size_columns(cvy_cpu_implicit_gemm_weights_plan *plan) {
+  int64_t volume = cvy_filter_volume(&plan->p), size = plan->columns.bundles.size;
   int64_t across = plan->columns.folded ? plan->p.conv.filter[2] : 1;
-  if (plan->columns.unfolded) across = cvy_filter_volume(&plan->p);
-  int64_t bundles = plan->columns.bundles.count, images = plan->units.images_at_once;
-  plan->columns.pitch = cvy_align_up(plan->columns.bundles.size * across, plan->kernel->width);
-  plan->columns.taps = cvy_filter_volume(&plan->p) / across;
+  if (plan->columns.unfolded) across = volume;
+  plan->columns.pitch = cvy_align_up(size * across, plan->kernel->width);
+  plan->columns.taps = volume / across;
+  plan->floats.dw = cvy_align_up(size * volume, CVY_LINE_FLOATS);
   plan->floats.sum =
-      cvy_saturating_mul(plan->columns.taps * bundles,
+      cvy_saturating_mul(plan->columns.taps * plan->columns.bundles.count,
                          plan->tile_parts.size * plan->kernel->rows * plan->columns.pitch);
-  plan->floats.x = plan->columns.unfolded
-                       ? cvy_saturating_mul(plan->columns.pitch, pixels(plan))
-                       : cvy_saturating_mul(plan->columns.bundles.size, places(plan));
+}
+
+static void size_unit(cvy_cpu_implicit_gemm_weights_plan *plan) {
+  const cvy_problem *p = &plan->p;
+  bool skips = p->conv.filter[2] == 1 && p->conv.stride[2] > 1;
   plan->floats.y = plan->kernel->rows * pixels(plan);
-  bool skips = plan->p.conv.filter[2] == 1 && plan->p.conv.stride[2] > 1;
-  plan->floats.row = skips ? plan->columns.parts.size * plan->p.conv.out[2] : 0;
-  if (plan->columns.unfolded) plan->floats.row = cvy_filter_volume(&plan->p) * pixels(plan);
+  if (plan->columns.unfolded) {
+    plan->floats.x = cvy_saturating_mul(plan->columns.pitch, pixels(plan));
+    plan->floats.row = cvy_filter_volume(p) * pixels(plan);
+    return;
+  }
+  plan->floats.x = cvy_saturating_mul(plan->columns.bundles.size, places(plan));
+  plan->floats.row = skips ? plan->columns.parts.size * p->conv.out[2] : 0;
+}
+
+static void size_slot(cvy_cpu_implicit_gemm_weights_plan *plan) {
+  int64_t bundles = plan->columns.bundles.count, images = plan->units.images_at_once;
   int64_t behind = plan->columns.pitch; /* the last place's columns are read as whole vectors */
   int64_t x = cvy_saturating_mul(bundles * images, plan->floats.x) + behind;
   int64_t y = images * plan->tile_parts.size * plan->floats.y;
   int64_t taps = 2 * plan->p.conv.out[2]; /* an offset is as large as two floats */
-  plan->floats.dw =
-      cvy_align_up(plan->columns.bundles.size * cvy_filter_volume(&plan->p), CVY_LINE_FLOATS);
   int64_t sum = plan->slices > 1 ? 0 : plan->floats.sum;
   int64_t floats = cvy_saturating_mul(1, x + y + taps + plan->floats.row);
   floats = cvy_saturating_mul(1, floats + sum + plan->floats.dw);
   plan->floats.slot = cvy_align_up(floats, CVY_LINE_FLOATS);
-  plan->pieces = plan->p.conv.groups * plan->columns.parts.count * plan->tile_parts.count;
-  plan->pieces *= plan->slices;
 }
 
 /* A filter n x 1 over wide rows, merged, is one whose taps are rows apart: blocks of its outputs
@@ -230,7 +237,11 @@ cvy_cpu_implicit_gemm_weights_plan cvy_cpu_implicit_gemm_weights_plan_for(
   plan.columns.folded = !plan.columns.unfolded && plan.columns.bundles.count == 1 &&
                         (plan.p.conv.dilation[2] == 1 || plan.p.conv.filter[2] == 1);
   cut_units(&plan);
-  size_memory(&plan);
+  size_columns(&plan);
+  size_unit(&plan);
+  size_slot(&plan);
+  plan.pieces = plan.p.conv.groups * plan.columns.parts.count * plan.tile_parts.count;
+  plan.pieces *= plan.slices;
   return plan;
 }
 
