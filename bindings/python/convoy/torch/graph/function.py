@@ -149,7 +149,7 @@ def _gradients(ctx: Any, tangents: Tensors) -> List[Optional[torch.Tensor]]:
         return [each if each is None else each.detach() for each in made]
     if ctx.beside is not None:
         with _as_pytorch():
-            _complain(ctx.beside.backward(tangents, found))
+            _complain(ctx.beside.backward(tangents, found, ctx.beside.gradients(tangents)))
     return [found[at] for at in step.wanted]
 
 

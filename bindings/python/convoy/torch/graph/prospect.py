@@ -135,7 +135,7 @@ class Prospect:
         longest = sorted(times, key=lambda each: -times[each])[:_TRIED]
         here, there = ConvoyWay(engine.context), PytorchWay()
         ours = pytorchs = 0.0
-        with plainly():
+        with plainly(), torch._C._AutoDispatchBelowAutograd():
             for each in longest:
                 operations = each.operations()
                 if operations:
