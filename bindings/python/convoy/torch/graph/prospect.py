@@ -89,6 +89,16 @@ class _Times(TorchDispatchMode):
         return result
 
 
+@contextmanager
+def _below_autograd() -> Iterator[None]:
+    """As in the kernels of operators, where PyTorch's own may be called."""
+    below = torch._C._AutoDispatchBelowAutograd()  # no context manager on PyTorch 1
+    try:
+        yield
+    finally:
+        del below
+
+
 def _least(way: Way, op: Operation) -> float:
     """Seconds, of two times that it is carried out: the first one makes ready."""
     seconds = []
@@ -135,7 +145,7 @@ class Prospect:
         longest = sorted(times, key=lambda each: -times[each])[:_TRIED]
         here, there = ConvoyWay(engine.context), PytorchWay()
         ours = pytorchs = 0.0
-        with plainly(), torch._C._AutoDispatchBelowAutograd():
+        with plainly(), _below_autograd():
             for each in longest:
                 operations = each.operations()
                 if operations:
