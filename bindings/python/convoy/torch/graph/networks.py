@@ -111,11 +111,6 @@ class _Pace:
         self.seconds, self._begun = min(self.seconds, now - self._begun), now
 
 
-def _cost(module: torch.nn.Module) -> Tuple[float, float]:
-    """Of a capture and its proof: seconds, and steps of PyTorch's."""
-    return _CAPTURE + _EACH * sum(1 for _ in module.modules()), _PASSES
-
-
 class _Record:
     """What is known of a module."""
 
@@ -132,6 +127,7 @@ class _Record:
         self.contests: Dict[Hashable, Contest] = {}  # of networks that are being measured
         # Of networks that there was no room for, None once it was granted what it is worth.
         self.prospects: "OrderedDict[Hashable, Optional[Prospect]]" = OrderedDict()
+        self._modules = 0  # inside, once they were counted
         self.proofs: Dict[Hashable, _Proof] = {}  # that go on
         self.failures: Dict[Hashable, int] = {}
         self.passes_on: Optional[str] = None  # why modules inside are captured instead
@@ -150,6 +146,12 @@ class _Record:
         self.passes_on = self.passes_on or declined.reason_inside(module)
         if self.is_left or self.passes_on:
             self._clear()
+
+    def cost(self, module: torch.nn.Module) -> Tuple[float, float]:
+        """Of a capture and its proof: seconds, and steps of PyTorch's. Each call that is put off
+        asks for it, so the modules are counted once."""
+        self._modules = self._modules or sum(1 for _ in module.modules())
+        return _CAPTURE + _EACH * self._modules, _PASSES
 
     def _begin_anew(self) -> None:
         self._clear()
@@ -411,11 +413,10 @@ class Networks:
             return known is not None or self._budget.has_room(in_all)
 
         proof = record.proofs.get(call.key)
-        if proof is not None:
-            may_go_on = proof.may_go_on(has_room)
+        if proof is None:
+            may_go_on = self._may_begin(record, call, has_room)
         else:
-            cost = _cost(call.module)
-            may_go_on = has_room(*cost) or (self._is_judged(record, call) and has_room(*cost))
+            may_go_on = proof.may_go_on(has_room)
         if not may_go_on:
             raise Declined(PUT_OFF)
         if not self._turns.begin_alone():
@@ -431,6 +432,11 @@ class Networks:
             record.contests[call.key] = contest
         _remember(record.networks, call.key, network, _KINDS)
         return network, ""
+
+    def _may_begin(self, record: _Record, call: _Call, has_room: _HasRoom) -> bool:
+        """Whether a capture may take its time now, with what the network is granted if need be."""
+        cost = record.cost(call.module)
+        return has_room(*cost) or (self._is_judged(record, call) and has_room(*cost))
 
     def _is_judged(self, record: _Record, call: _Call) -> bool:
         """Whether what the network may save has been granted; if not, this call is observed, and
